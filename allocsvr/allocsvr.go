@@ -64,6 +64,10 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	if cfg.Refused == nil {
+		cfg.Refused = rpc.NewRefused(cfg.Logger)
+	}
+	cfg.TLS.CountRefused(cfg.Refused)
 	creds, err := cfg.TLS.ServerCreds(rpc.RequireClients)
 	if err != nil {
 		return nil, err
@@ -308,7 +312,7 @@ func (s *Server) assemble(found backend, read known, stop context.CancelCauseFun
 }
 
 func (s *Server) register(p *assembled) {
-	p.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID, Incarnation: p.Incarnation, Creds: s.creds, Auth: s.cfg.Guard, Changed: p.alloc.changed},
+	p.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID, Incarnation: p.Incarnation, Creds: s.creds, Auth: s.cfg.Guard, Refused: s.cfg.Refused, Changed: p.alloc.changed},
 		append(s.cfg.Traces.ServerOptions(), s.calls.Options()...)...)
 	p.Register(p.srv)
 	admin := p.admin(p.view, p.follow.describe)

@@ -86,6 +86,8 @@ type Config struct {
 	TLS *rpc.TLS
 	// Guard checks every call; nil: everybody may do everything.
 	Guard *auth.Guard
+	// Refused counts what is refused and closed. If nil, the server makes one.
+	Refused *rpc.Refused
 
 	// Traces makes spans; nil: none.
 	Traces *tracing.Tracer

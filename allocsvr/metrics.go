@@ -102,6 +102,7 @@ func (s *Server) Describe(chan<- *prometheus.Desc) {}
 func (s *Server) Collect(ch chan<- prometheus.Metric) {
 	s.calls.Send(ch)
 	telemetry.SendAuth(ch, s.cfg.Guard)
+	telemetry.SendRefused(ch, s.cfg.Refused)
 	mLease.Send(ch, s.cfg.Lease.Seconds())
 	p := s.parts.Load()
 	if p == nil {

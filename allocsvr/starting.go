@@ -33,7 +33,7 @@ type starting struct {
 func (s *Server) startAnswering() *starting {
 	w := &starting{lis: s.lis, done: make(chan struct{})}
 	w.missing(s.cfg.Stores)
-	w.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, Creds: s.creds, Auth: s.cfg.Guard},
+	w.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, Creds: s.creds, Auth: s.cfg.Guard, Refused: s.cfg.Refused},
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return w.reason() }))
 	h := rpc.RegisterHealth(w.srv, pb.Sequence_ServiceDesc.ServiceName, pb.Snowflake_ServiceDesc.ServiceName, pb.Segment_ServiceDesc.ServiceName,
 		pb.Admin_ServiceDesc.ServiceName, pb.Peer_ServiceDesc.ServiceName)

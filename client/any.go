@@ -36,7 +36,7 @@ func (c *Client) Owner(tag string) grpc.ClientConnInterface {
 // answer, about itself. A call is one attempt, bounded by four Config.AttemptTimeout.
 // With Config.Indirect it is Any alone. ErrClosed, or no route table until ctx ends.
 func (c *Client) Nodes(ctx context.Context) ([]grpc.ClientConnInterface, error) {
-	v, err := c.table.current(ctx)
+	v, err := c.table.Current(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -44,9 +44,9 @@ func (c *Client) Nodes(ctx context.Context) ([]grpc.ClientConnInterface, error) 
 		return []grpc.ClientConnInterface{c.Any()}, nil
 	}
 	var out []grpc.ClientConnInterface
-	for _, s := range v.root().nodes {
+	for _, s := range v.Root().Nodes {
 		if s != nil {
-			out = append(out, nodeConn{s: s})
+			out = append(out, nodeConn{s: peer(s)})
 		}
 	}
 	return out, nil
@@ -95,6 +95,11 @@ func (n nodeConn) Invoke(ctx context.Context, method string, args, reply any, op
 	err := n.s.try(ctx, 4*n.s.c.cfg.AttemptTimeout, func(ctx context.Context) error {
 		return n.s.conn.Invoke(ctx, method, args, reply, opts...)
 	})
+	if _, silent := err.(*lostError); silent {
+		if of := n.s.Set(); of != nil {
+			of.Poke() // the table may name nodes that are gone
+		}
+	}
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -134,12 +139,12 @@ func (p place) in(m seq.Mapping) (seq.SectionID, error) {
 }
 
 func unaryAt(ctx context.Context, c *Client, r *rules, at place, do func(context.Context, *server) error) error {
-	ctx, cancel, v, err := c.table.begin(ctx)
+	ctx, cancel, v, err := c.begin(ctx)
 	defer cancel()
 	if err != nil {
 		return err
 	}
-	section, err := at.in(v.mapping)
+	section, err := at.in(v.Mapping)
 	if err != nil {
 		return err
 	}

@@ -5,14 +5,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/sdk/route"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
 // attempt is what one server is asked in one message or unary call.
 type attempt struct {
 	server  *server
-	probe   *health // that it sees about; nil: it is no probe
-	relayed *set    // that the server is asked for and is no node of; nil: it is one
+	probe   *health    // that it sees about; nil: it is no probe
+	relayed *route.Set // that the server is asked for and is no node of; nil: it is one
 	rules   *rules
 	space   *seq.Space
 	version uint64 // of the route table
@@ -29,7 +30,7 @@ type fault struct {
 }
 
 func (k *call) attempt(s *server, probe *health, round int) *attempt {
-	return &attempt{server: s, probe: probe, rules: k.rules, space: k.space, version: s.holds(), round: round}
+	return &attempt{server: s, probe: probe, rules: k.rules, space: k.space, version: s.Version(), round: round}
 }
 
 // unary makes the attempt by a unary call.
@@ -38,7 +39,7 @@ func (a *attempt) unary(ctx context.Context, do func(context.Context) error) err
 }
 
 // plan sorts the pending keys by the server to ask; idle are those whose round is over.
-func (k *call) plan(v *view, pending []int) (attempts []*attempt, idle []int) {
+func (k *call) plan(v *route.View, pending []int) (attempts []*attempt, idle []int) {
 	for _, i := range pending {
 		a := k.pick(v, i, attempts)
 		if a == nil {
@@ -55,17 +56,16 @@ func (k *call) plan(v *view, pending []int) (attempts []*attempt, idle []int) {
 
 // pick is the attempt at the next server to ask for a key, a new one or one of those; nil when
 // its round is over.
-func (k *call) pick(v *view, i int, attempts []*attempt) *attempt {
+func (k *call) pick(v *route.View, i int, attempts []*attempt) *attempt {
 	t := k.of(i)
-	if k.rules.where != inList && t.gen != v.gen {
-		t.gen, t.in, t.next, t.late = v.gen, nil, 0, nil
+	if t.gen != v.Gen {
+		t.gen, t.in, t.next, t.late = v.Gen, nil, 0, nil
 	}
 	if t.hint != "" {
-		s, err := k.c.servers.at(t.hint)
+		s, err := k.c.table.At(t.hint, t.of)
 		t.hint = ""
 		if err == nil {
-			s.of.CompareAndSwap(nil, t.of)
-			if a := k.admit(s, nil, t.round, attempts); a != nil {
+			if a := k.admit(peer(s), nil, t.round, attempts); a != nil {
 				return a
 			}
 		}
@@ -79,17 +79,17 @@ func (k *call) pick(v *view, i int, attempts []*attempt) *attempt {
 			continue
 		}
 		relayed := k.relayed(v, i, t, s)
-		if a := k.admit(s, relayed, t.round, attempts); a != nil {
+		if a := k.admit(peer(s), relayed, t.round, attempts); a != nil {
 			return a
 		}
 		switch {
 		case k.rules.where != atOwner:
-			t.late = append(t.late, s)
+			t.late = append(t.late, peer(s))
 		case relayed == nil:
 			t.asked++ // and it did not refuse
-			if why := s.other.Load(); why != nil {
+			if why := s.Other(); why != nil {
 				t.strange++
-				t.last = *why
+				t.last = why
 			}
 		}
 	}
@@ -128,7 +128,7 @@ func attemptAt(s *server, attempts []*attempt) *attempt {
 
 // admit is an attempt at the server if one may be made now, also along with the others of a probe;
 // nil: none may. relayed is as in attempt.
-func (k *call) admit(s *server, relayed *set, round int, attempts []*attempt) *attempt {
+func (k *call) admit(s *server, relayed *route.Set, round int, attempts []*attempt) *attempt {
 	if a := attemptAt(s, attempts); a != nil {
 		return a
 	}
@@ -143,8 +143,8 @@ func (k *call) admit(s *server, relayed *set, round int, attempts []*attempt) *a
 		return nil
 	}
 	ok, probe := false, (*health)(nil)
-	if relayed != nil && relayed.relay.Load() != s {
-		probe = &relayed.relays
+	if relayed != nil && careOf(relayed).relay.Load() != s.Server {
+		probe = &careOf(relayed).relays
 		ok = probe.probe(time.Now())
 	} else {
 		ok, probe = h.admit()
@@ -160,11 +160,13 @@ func (k *call) admit(s *server, relayed *set, round int, attempts []*attempt) *a
 // note keeps whether the attempt had an answer for a Set that its server is no node of: for some key, or an
 // error that no other server's answer cures.
 func (a *attempt) note() {
-	switch r := a.relayed; {
-	case r == nil:
+	if a.relayed == nil {
+		return
+	}
+	switch r := careOf(a.relayed); {
 	case len(a.faults) < len(a.idx) || slices.ContainsFunc(a.faults, func(f fault) bool { return a.rules.final(f.err) }):
-		r.relay.Store(a.server)
+		r.relay.Store(a.server.Server)
 	default:
-		r.relay.CompareAndSwap(a.server, nil)
+		r.relay.CompareAndSwap(a.server.Server, nil)
 	}
 }

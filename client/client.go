@@ -3,133 +3,33 @@ package client
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"sync"
-	"sync/atomic"
 
-	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/internal/sdk/route"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
 // Key names one sequence: of a UID, or made by StringKey.
-type Key struct {
-	Space string // "" is seq.DefaultSpace
-	UID   seq.UID
-
-	name  string // of a StringKey
-	named bool
-}
+type Key = seq.Key
 
 // StringKey is the sequence of a string key: 1 to seq.MaxKey bytes of UTF-8. It is sent as
 // it is, since AllocSvr alone know under which secret keys are hashed.
-func StringKey(space, key string) Key { return Key{Space: space, name: key, named: true} }
+func StringKey(space, key string) Key { return seq.StringKey(space, key) }
 
-// check is seq.ErrBadArgument for a string key that cannot be.
-func (k Key) check() error {
-	if !k.named {
-		return nil
-	}
-	return seq.CheckKey("key", k.name)
-}
-
-// place decides the section.
-func (k Key) place() seq.UID {
-	if k.named {
-		return seq.HashKey(k.name)
-	}
-	return k.UID
-}
-
-// alone is a batch of it.
-func (k Key) alone() keys {
-	if k.named {
-		return keysOf([]string{k.name})
-	}
-	return keys{places: []seq.UID{k.UID}}
-}
-
-// keys are those of one call: UIDs, or string keys.
-type keys struct {
-	places []seq.UID // what decides the sections: the UIDs themselves, or the public hashes of names
-	names  []string  // nil: UIDs
-}
-
-func keysOf(names []string) keys {
-	k := keys{make([]seq.UID, len(names)), names}
-	for i, name := range names {
-		k.places[i] = seq.HashKey(name)
-	}
-	return k
-}
-
-// at is one of them.
-func (k keys) at(space string, i int) Key {
-	if k.names != nil {
-		return StringKey(space, k.names[i])
-	}
-	return Key{Space: space, UID: k.places[i]}
-}
-
-// check is seq.ErrBadArgument for string keys that cannot be.
-func (k keys) check() error {
-	for i, name := range k.names {
-		if err := seq.CheckKey("key", name); err != nil {
-			return fmt.Errorf("index %d: %w", i, err)
-		}
-	}
-	return nil
-}
-
-// batch is the keys at idx as they travel.
-func (k keys) batch(space *seq.Space, idx []int) *pb.Batch {
-	b := &pb.Batch{Space: space.Name}
-	if k.names != nil {
-		b.Keys = make([]string, len(idx))
-		for j, i := range idx {
-			b.Keys[j] = k.names[i]
-		}
-		return b
-	}
-	b.Uids = make([]uint64, len(idx))
-	for j, i := range idx {
-		b.Uids[j] = uint64(k.places[i])
-	}
-	return b
-}
-
-// String gives space and key as "user/42", or as `user/"room:7"`.
-func (k Key) String() string {
-	space := k.Space
-	if space == "" {
-		space = seq.DefaultSpace
-	}
-	if k.named {
-		return space + "/" + strconv.Quote(k.name)
-	}
-	return space + "/" + strconv.FormatUint(uint64(k.UID), 10)
-}
-
-// Range is the numbers First to Last, inclusive and contiguous, taken for one key.
-// With Err it is empty: First and Last are 0.
-type Range struct {
-	First, Last seq.Seq
-	Unordered   bool // unique, but perhaps not the largest so far; needs Config.AllowUnordered
-	// Replayed: the request id had these numbers before, by an earlier call or by a lost attempt
-	// of this one. Only in spaces of mode=exact.
-	Replayed bool
-	Err      error
-}
+// Range is the numbers First to Last, inclusive and contiguous, taken for one key. One that is
+// Unordered needs Config.AllowUnordered.
+type Range = seq.Range
 
 // Client talks to one cluster. It is safe for concurrent use; make one and share it.
 type Client struct {
 	cfg       Config
-	servers   servers
-	table     table
+	table     *route.Table
 	ids       idQueues
 	fallbacks fallbacks
 	lent      lent
-	turn      atomic.Uint32 // where the next round that asks all in turn begins
 	counts    counts
+	streams   stream.Config
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -148,18 +48,14 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.table.open(c)
+	c.streams = stream.Config{Context: c.ctx, Go: c.tasks.Go, AttemptTimeout: cfg.AttemptTimeout, MaxQueue: cfg.MaxQueue}
 	c.ids.open(c)
-	if err := c.servers.open(c); err != nil {
+	if c.table, err = route.New(c.routing()); err != nil {
 		_ = c.Close()
 		return nil, fmt.Errorf("new client: %w", err)
 	}
-	c.table.home.begin()
-	c.tasks.Go(c.servers.sweepLoop)
-	c.tasks.Go(c.table.keepMeeting)
-	if cfg.Zone != "" && len(cfg.Addrs) > 1 {
-		c.tasks.Go(c.servers.followZones)
-	}
+	c.table.Begin()
+	c.tasks.Go(c.sweepLoop)
 	c.fallbacks = openFallbacks(c)
 	if cfg.Lazy {
 		return c, nil
@@ -174,12 +70,12 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 // Ready waits for the first route table until ctx ends, or Config.Timeout if ctx has
 // no deadline. seq.ErrForeignCluster is returned as soon as all addresses of Config said that
 // they belong to another cluster. The error wraps the last reason why there is no table.
-func (c *Client) Ready(ctx context.Context) error { return c.table.await(ctx, nil) }
+func (c *Client) Ready(ctx context.Context) error { return c.table.Await(ctx, nil) }
 
 // Reach is Ready for callers that wait as a call does: it also ends with
 // seq.ErrNoQuorum once all Addrs that answer say that they have no quorum of stores.
 func (c *Client) Reach(ctx context.Context) error {
-	_, err := c.table.current(ctx)
+	_, err := c.table.Current(ctx)
 	return err
 }
 
@@ -190,7 +86,26 @@ func (c *Client) Close() error {
 	c.lent.close(c)
 	c.cancel()
 	c.ids.close()
-	c.servers.close()
+	c.table.Close()
 	c.tasks.Wait()
 	return nil
+}
+
+// routing is what the route table needs of the Client.
+func (c *Client) routing() route.Config {
+	return route.Config{
+		Addrs: c.cfg.Addrs, ClusterID: c.cfg.ClusterID, Zone: c.cfg.Zone, Indirect: c.cfg.Indirect,
+		Timeout: c.cfg.Timeout, AttemptTimeout: c.cfg.AttemptTimeout, Logger: c.cfg.Logger,
+		Context: c.ctx, Go: c.tasks.Go, Dial: c.connect, Watch: func(of *route.Set) route.Care { return newCare(c, of) },
+	}
+}
+
+// begin is what a call begins with: its deadline, and the view.
+func (c *Client) begin(ctx context.Context) (context.Context, context.CancelFunc, *route.View, error) {
+	ctx, cancel := c.cfg.within(ctx)
+	v, err := (*route.View)(nil), ctx.Err()
+	if err == nil {
+		v, err = c.table.Current(ctx)
+	}
+	return ctx, cancel, v, err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -20,28 +21,28 @@ type Value struct {
 // Current reads the sequences of 1 to seq.MaxBatch uids without taking a number. It
 // retries and fails as NextBatch does.
 func (c *Client) Current(ctx context.Context, space string, uids []seq.UID) ([]Value, error) {
-	return c.current(ctx, space, keys{places: uids})
+	return c.current(ctx, space, stream.Keys{Places: uids})
 }
 
 // CurrentKeys is Current for string keys; seq.ErrBadArgument for one that cannot be.
 func (c *Client) CurrentKeys(ctx context.Context, space string, names []string) ([]Value, error) {
-	return c.current(ctx, space, keysOf(names))
+	return c.current(ctx, space, stream.KeysOf(names))
 }
 
-func (c *Client) current(ctx context.Context, space string, keys keys) ([]Value, error) {
-	if err := keys.check(); err != nil {
+func (c *Client) current(ctx context.Context, space string, keys stream.Keys) ([]Value, error) {
+	if err := keys.Check(); err != nil {
 		return nil, told("current", err)
 	}
-	out := make([]Value, len(keys.places))
+	out := make([]Value, len(keys.Places))
 	ask := func(ctx context.Context, a *attempt) (faults []fault, err error) {
 		idx := a.idx
-		b := keys.batch(a.space, idx)
+		b := keys.Batch(a.space, idx)
 		var reply *pb.CurrentReply
 		err = a.server.largely(ctx, len(idx), func() error {
 			return a.unary(ctx, func(ctx context.Context) (err error) {
 				reply, err = a.server.rpc.Current(ctx, &pb.CurrentRequest{Batches: []*pb.Batch{b}, RouteVersion: a.version})
 				if err == nil && (len(reply.GetResults()) != 1 || len(reply.GetResults()[0].GetValues()) != len(idx)) {
-					err = fmt.Errorf("%w: not one value for each of %d keys", errMalformed, len(idx))
+					err = fmt.Errorf("%w: not one value for each of %d keys", stream.ErrMalformed, len(idx))
 				}
 				return err
 			})
@@ -49,9 +50,9 @@ func (c *Client) current(ctx context.Context, space string, keys keys) ([]Value,
 		if err != nil {
 			return nil, err
 		}
-		a.server.heard(reply.GetRouteVersion(), reply.GetRoutes())
+		a.server.Heard(reply.GetRouteVersion(), reply.GetRoutes())
 		r := reply.GetResults()[0]
-		errs := keyErrors(r.GetErrors(), len(idx))
+		errs := stream.KeyErrors(r.GetErrors(), len(idx))
 		for k, i := range idx {
 			if errs != nil && errs[k] != nil {
 				faults = append(faults, fault{k, errs[k]})
@@ -68,13 +69,13 @@ func (c *Client) current(ctx context.Context, space string, keys keys) ([]Value,
 		}
 		return faults, nil
 	}
-	errs, err := askOwners(ctx, c, space, keys.places, ask)
+	errs, err := askOwners(ctx, c, space, keys.Places, ask)
 	if err != nil {
 		return nil, told("current", err)
 	}
 	for i, err := range errs {
 		if err != nil {
-			out[i].Err = told(fmt.Sprintf("current %v", keys.at(space, i)), err)
+			out[i].Err = told(fmt.Sprintf("current %v", keys.At(space, i)), err)
 		}
 	}
 	return out, nil
@@ -100,12 +101,12 @@ func Within(numbers uint64) RaiseOption {
 // the key's section would move by more than its space's largest jump, unless Forced is
 // given; otherwise like Next.
 func (c *Client) Raise(ctx context.Context, key Key, floor seq.Seq, opts ...RaiseOption) (seq.Seq, error) {
-	if err := key.check(); err != nil {
+	if err := key.Check(); err != nil {
 		return 0, told("raise", err)
 	}
 	req := &pb.RaiseRequest{Id: &pb.RaiseRequest_Uid{Uid: uint64(key.UID)}, AtLeast: uint64(floor)}
-	if key.named {
-		req.Id = &pb.RaiseRequest_Key{Key: key.name}
+	if name, ok := key.Name(); ok {
+		req.Id = &pb.RaiseRequest_Key{Key: name}
 	}
 	for _, opt := range opts {
 		opt(req)
@@ -121,14 +122,14 @@ func (c *Client) Raise(ctx context.Context, key Key, floor seq.Seq, opts ...Rais
 			if err != nil {
 				return err
 			}
-			a.server.heard(reply.GetRouteVersion(), reply.GetRoutes())
+			a.server.Heard(reply.GetRouteVersion(), reply.GetRoutes())
 			if got = seq.Seq(reply.GetValue()); got < floor {
-				return fmt.Errorf("%w: raised to %d, asked for %d", errMalformed, got, floor)
+				return fmt.Errorf("%w: raised to %d, asked for %d", stream.ErrMalformed, got, floor)
 			}
 			return nil
 		})
 	}
-	errs, err := askOwners(ctx, c, key.Space, []seq.UID{key.place()}, ask)
+	errs, err := askOwners(ctx, c, key.Space, []seq.UID{key.Place()}, ask)
 	if err == nil && errs != nil {
 		err = errs[0]
 	}

@@ -3,12 +3,8 @@
 // # How a call travels
 //
 // Next finds the section of the key and, by the route table (table.go), the server that owns
-// it. There the key gets a slot in a batch: keys that travel in one message. A batch waits in
-// the queue of a stream (stream.go, queue.go), a bidirectional gRPC stream of which each
-// server has two. Its sender sends what waits, with no timer: with few callers at once, with
-// many when the reply to the batch before has come, or when enough keys wait (pace.go). The
-// receiver completes the batch by closing one channel, for which all of its callers wait, and
-// each reads the answer in its slot. Nearly all calls end here.
+// it. There the key gets a slot in a batch: keys that travel in one message, on a stream
+// (internal/sdk/stream). Nearly all calls end here.
 //
 // NextBatch gives all of its keys slots in one batch per owner, or makes a unary call if they
 // are many. Current, Raise, Generate, TakeSegment and the calls on Any, Once and Owner are
@@ -16,7 +12,7 @@
 //
 // A call that got no answer goes through the retry loop (retry.go), which all kinds of calls
 // share; what they differ in is a value (rules.go). It makes attempts: where a refusal
-// pointed, at the owner, at the standbys, at an address of Config; or, for what all servers
+// pointed, at the owner, at the route.Standbys, at an address of Config; or, for what all servers
 // answer alike, at one after the other. Then it pauses, and begins again with the newest
 // route table. It ends with ctx, with an error that no retry cures (errors.go), or when no
 // server that can be reached has a quorum of stores (outage.go). A server that was silent has

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/seqsvr/seqsvr/client/fallback"
+	"github.com/seqsvr/seqsvr/internal/sdk/route"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -23,13 +25,8 @@ var (
 	// to make IDs here. It stands beside the reason of the call.
 	ErrNoFallback = fallback.ErrNoWindow
 	// ErrClosed: the Client was closed. Do not retry.
-	ErrClosed = errors.New("client closed")
+	ErrClosed = route.ErrClosed
 
-	// errQueueFull is the caller's own overload: retrying inside the call would hide it.
-	errQueueFull  = fmt.Errorf("%w: too many calls wait for this server", seq.ErrOverloaded)
-	errTimedOut   = errors.New("attempt timed out")
-	errServerGone = errors.New("server left the route table")
-	errMalformed  = errors.New("malformed answer")
 	// Answers to whether a server has a quorum.
 	errNoQuorum = errors.New("no quorum there")
 	errSilent   = errors.New("no answer")
@@ -80,7 +77,7 @@ var finals = []error{
 	seq.ErrConflict, seq.ErrBadID, seq.ErrBadLayout, seq.ErrUnknownTag,
 	seq.ErrIDConflict, seq.ErrIDExpired, seq.ErrIDNotKept, seq.ErrSentAhead,
 	seq.ErrJump, seq.ErrNumbersUsedUp, seq.ErrRetired, seq.ErrUnauthenticated, seq.ErrForbidden,
-	ErrUnordered, ErrClosed, errQueueFull, errSplit,
+	ErrUnordered, ErrClosed, stream.ErrFull, errSplit,
 }
 
 // final says whether the error is returned without a retry.

@@ -1,8 +1,13 @@
 package client
 
 import (
+	"errors"
 	"testing"
 	"time"
+
+	"github.com/seqsvr/seqsvr/internal/sdk/route"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 func TestProbesOfAServerAreOneAtATimeAndApart(t *testing.T) {
@@ -48,7 +53,7 @@ func TestNoCallForAnIDGoesToASilentServerBeforeThatHasSaidAnything(t *testing.T)
 // A key that stands twice in an order must not be asked for once: the other one, asked for again, would get
 // the larger number though it stands first.
 func TestWhetherAServerIsSilentIsLookedAtOnceForAllKeysOfAnOrder(t *testing.T) {
-	p, s := parcels{}, &server{}
+	p, s := parcels{}, &server{Server: &route.Server{}}
 	s.health.silent.Store(true)
 	if !p.of(s).silent {
 		t.Error("a silent server is asked")
@@ -62,5 +67,35 @@ func TestWhetherAServerIsSilentIsLookedAtOnceForAllKeysOfAnOrder(t *testing.T) {
 	}
 	if p.of(nil) != nil {
 		t.Error("an owner that is not known has a parcel")
+	}
+}
+
+func TestASilentServerIsInDoubtUntilItAnswers(t *testing.T) {
+	p := peer(bare("a").table.Seeds()[0])
+	if err := p.Ended(stream.ErrTimedOut); !errors.Is(err, ErrUnreachable) || final(err) {
+		t.Errorf("got %v, want %v, to be retried", err, ErrUnreachable)
+	}
+	if !p.health.silent.Load() {
+		t.Error("the silent server is not in doubt")
+	}
+	if ok, probe := p.health.admit(); !ok || probe != &p.health {
+		t.Error("the first call to a server in doubt is its probe")
+	}
+	if ok, _ := p.health.admit(); ok {
+		t.Error("a second call went to a server in doubt beside the probe")
+	}
+	p.health.release()
+	p.Answered()
+	if ok, probe := p.health.admit(); !ok || probe != nil {
+		t.Error("a server that answered is still in doubt")
+	}
+}
+
+func TestTheCallersOwnOverloadEndsACallAndAServersDoesNot(t *testing.T) {
+	if !final(stream.ErrFull) {
+		t.Error("the caller's own overload must not be retried")
+	}
+	if final(seq.ErrOverloaded) {
+		t.Error("a server's own overload must be retried")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
@@ -74,7 +75,7 @@ func (q *idQueues) enqueue(namespace string, s *idSlot) error {
 		q.spaces[namespace] = n
 	}
 	if len(n.waiting) >= q.c.cfg.MaxQueue {
-		return errQueueFull
+		return stream.ErrFull
 	}
 	n.waiting = append(n.waiting, s)
 	if n.senders < batchesPerNamespace {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/snowflake"
 	"github.com/seqsvr/seqsvr/tests/clienttest"
@@ -68,8 +69,8 @@ func together(t *testing.T, atOnce, calls int) {
 	}
 	call(100)
 	waitFor("the others to wait", func() bool { return waiting() == 100 })
-	if _, err := c.NextID(ctx, ""); !errors.Is(err, errQueueFull) {
-		t.Errorf("past the queue: got %v, want %v", err, errQueueFull)
+	if _, err := c.NextID(ctx, ""); !errors.Is(err, stream.ErrFull) {
+		t.Errorf("past the queue: got %v, want %v", err, stream.ErrFull)
 	}
 	cluster.AtOnce(atOnce)
 	cluster.Nodes[0].Resume()
@@ -109,8 +110,8 @@ func TestAMalformedAnswerNeverBecomesAnID(t *testing.T) {
 		{"an end that no stride meets", []*pb.SnowflakeRun{run(10, 15, 2)}},
 	}
 	for _, row := range rows {
-		if got, err := idsOf(&pb.SnowflakeGenerateReply{Runs: row.runs}, 3); !errors.Is(err, errMalformed) || got.Len() != 0 {
-			t.Errorf("%s: got %+v, %v, want %v", row.name, got, err, errMalformed)
+		if got, err := idsOf(&pb.SnowflakeGenerateReply{Runs: row.runs}, 3); !errors.Is(err, stream.ErrMalformed) || got.Len() != 0 {
+			t.Errorf("%s: got %+v, %v, want %v", row.name, got, err, stream.ErrMalformed)
 		}
 	}
 	good := []*pb.SnowflakeRun{run(math.MaxInt64-8, math.MaxInt64, 8), run(5, 5, 8)}

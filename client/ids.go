@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/client/fallback"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -153,7 +154,7 @@ func generate(ctx context.Context, c *Client, request *pb.SnowflakeGenerateReque
 		got, err = idsOf(reply, request.GetCount())
 		return err
 	})
-	c.table.glance(time.Now())
+	c.table.Glance(time.Now())
 	return got, err
 }
 
@@ -169,13 +170,13 @@ func idsOf(reply *pb.SnowflakeGenerateReply, count uint32) (IDs, error) {
 	for _, r := range reply.GetRuns() {
 		first, last, stride := r.GetFirst(), r.GetLast(), r.GetStride()
 		if last > math.MaxInt64 || first > last || stride == 0 || stride > math.MaxInt64 || (last-first)%stride != 0 || (last-first)/stride >= left {
-			return IDs{}, fmt.Errorf("%w: run of IDs %d to %d by %d for a count of %d", errMalformed, first, last, stride, count)
+			return IDs{}, fmt.Errorf("%w: run of IDs %d to %d by %d for a count of %d", stream.ErrMalformed, first, last, stride, count)
 		}
 		left -= (last-first)/stride + 1
 		out.Runs = append(out.Runs, snowflake.Run{First: snowflake.ID(first), Last: snowflake.ID(last), Stride: snowflake.ID(stride)})
 	}
 	if left != 0 {
-		return IDs{}, fmt.Errorf("%w: %d IDs are missing of %d", errMalformed, left, count)
+		return IDs{}, fmt.Errorf("%w: %d IDs are missing of %d", stream.ErrMalformed, left, count)
 	}
 	return out, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/client"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/clienttest"
 )
@@ -206,6 +207,31 @@ func TestTheNewestEraIsTakenAtTheStart(t *testing.T) {
 	}
 }
 
+// A table that names dead nodes alone says nothing of the nodes that took their place.
+func TestQuestionsToNodesFindARestoredCluster(t *testing.T) {
+	o, n := living(t, 1, lifeOf(1, 0, 1)), living(t, 1, lifeOf(1, 0, 1))
+	o.Publish() // so that the table of o is the newest, and n a server that has said which life it is of
+	c := dial(t, o, client.Config{Addrs: append(o.Addrs(), n.Addrs()...)})
+	waitFor(t, "the newest table", func() bool { return c.Routes().Version == 2 && c.Routes().Nodes[0].Addr == o.Addrs()[0] })
+	n.Nodes[0].Kill()
+	n.Live(lifeOf(1, 1, 2))
+	ask := func() error {
+		nodes, err := c.Nodes(bounded(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = pb.NewSequenceClient(nodes[0]).Routes(bounded(t), &pb.RoutesRequest{})
+		return err
+	}
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	o.Nodes[0].Kill()
+	waitFor(t, "the node to be lost", func() bool { return ask() != nil })
+	n.Nodes[0].Restart()
+	waitFor(t, "an answer of the new era", func() bool { return ask() == nil && c.Incarnation() == lifeOf(1, 1, 2) })
+}
+
 func TestARestoredClusterIsFollowedOnceAndNeverBack(t *testing.T) {
 	for name, same := range map[string]bool{"at its addresses": true, "elsewhere": false} {
 		t.Run(name, func(t *testing.T) {
@@ -289,10 +315,12 @@ func TestASetIsHeldToTheLifeInTheMap(t *testing.T) {
 	if _, err := c.Next(bounded(t), client.Key{UID: uidIn(s, 0)}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_, err := c.Next(ctx, client.Key{UID: uidIn(s, 1)})
-	want(t, err, seq.ErrForeignCluster)
+	waitFor(t, "a call whose last attempt was at the other cluster", func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_, err := c.Next(ctx, client.Key{UID: uidIn(s, 1)})
+		return errors.Is(err, seq.ErrForeignCluster)
+	})
 	if n := messages(s.All[1]); n != 0 {
 		t.Fatalf("%d calls went to another cluster", n)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -27,19 +28,19 @@ type nearby struct {
 var nearbyPool = sync.Pool{New: func() any { return new(nearby) }}
 
 // takeNear gives the orders what is near, many of them at a time.
-func takeNear(near Near, orders []*Order) {
+func (c *Client) takeNear(near Near, orders []*Order) {
 	n := nearbyPool.Get().(*nearby)
 	for _, o := range orders {
-		if o.space == nil || o.once != nil { // near knows no request ids
+		if o.Where() == nil || o.Named() { // near knows no request ids
 			continue
 		}
-		if len(n.orders) > 0 && (n.orders[0].space != o.space || len(n.uids)+len(o.UIDs) > seq.MaxBatch) {
-			n.take(near)
+		if len(n.orders) > 0 && (n.orders[0].Where() != o.Where() || len(n.uids)+len(o.UIDs) > seq.MaxBatch) {
+			n.take(c, near)
 		}
 		n.add(o)
 	}
 	if len(n.orders) > 0 {
-		n.take(near)
+		n.take(c, near)
 	}
 	nearbyPool.Put(n)
 }
@@ -50,22 +51,22 @@ func (n *nearby) add(o *Order) {
 			n.counts = append(n.counts, 1)
 		}
 		for i := range o.UIDs {
-			n.counts = append(n.counts, o.count(i))
+			n.counts = append(n.counts, o.Count(i))
 		}
 	}
 	n.orders, n.uids = append(n.orders, o), append(n.uids, o.UIDs...)
 }
 
 // take takes for all that was added, and forgets it.
-func (n *nearby) take(near Near) {
+func (n *nearby) take(c *Client, near Near) {
 	n.first = slices.Grow(n.first[:0], len(n.uids))[:len(n.uids)]
 	clear(n.first)
-	unordered := near.TakeNear(n.orders[0].space.Name, n.uids, n.counts, n.first)
+	unordered := near.TakeNear(n.orders[0].Where().Name, n.uids, n.counts, n.first)
 	first := n.first
 	for _, o := range n.orders {
 		for i := range o.Ranges {
 			if first[i] != 0 {
-				o.Ranges[i] = o.c.cfg.ordered(checkRange(first[i], first[i]+uint64(o.count(i))-1, o.count(i), unordered))
+				o.Ranges[i] = c.cfg.ordered(stream.CheckRange(first[i], first[i]+uint64(o.Count(i))-1, o.Count(i), unordered))
 			}
 		}
 		first = first[len(o.Ranges):]

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/sdk/route"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -19,15 +21,15 @@ import (
 // second number, but calling again does: TakeOnce is what repeats a call.
 func (c *Client) Next(ctx context.Context, key Key) (seq.Seq, error) {
 	v, s, r, err := join(ctx, c, key, 1, nil)
-	if err == nil && s.b != nil {
+	if err == nil && s.In() {
 		// The wait stands here and not further down: all that stands above it on the stack
 		// of a waiting caller has gone from the caches when it runs again.
 		if ctx.Done() == nil {
-			<-s.b.done
-		} else if !s.b.wait(ctx) {
+			<-s.Done()
+		} else if !s.Wait(ctx) {
 			return nextOnward(ctx, take{c, key, 1, r}, v, s, nil)
 		}
-		if n := s.plain(); n != 0 {
+		if n := s.Plain(); n != 0 {
 			return n, nil
 		}
 	}
@@ -60,47 +62,47 @@ func (c *Client) take(ctx context.Context, key Key, n uint32, named *Request) (R
 // join gives the key a slot in a batch to its owner, which nearly always answers. No batch
 // and no error: the owner is not known, or silent, or the call goes alone. r is what all
 // attempts of the call repeat, in an exact space.
-func join(ctx context.Context, c *Client, key Key, n uint32, named *Request) (v *view, s slot, r *request, err error) {
+func join(ctx context.Context, c *Client, key Key, n uint32, named *Request) (v *route.View, s stream.Slot, r *stream.Request, err error) {
 	if err := seq.CheckCount("count", uint64(n)); err != nil {
-		return nil, slot{}, nil, err
+		return nil, stream.Slot{}, nil, err
 	}
-	if err := key.check(); err != nil {
-		return nil, slot{}, nil, err
+	if err := key.Check(); err != nil {
+		return nil, stream.Slot{}, nil, err
 	}
 	if named != nil { // all that stands in the call is checked before its space is looked for
 		if err := seq.CheckRequestID("request id", named.ID); err != nil {
-			return nil, slot{}, nil, err
+			return nil, stream.Slot{}, nil, err
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, slot{}, nil, err
+		return nil, stream.Slot{}, nil, err
 	}
-	if v, err = c.table.current(ctx); err != nil {
-		return nil, slot{}, nil, err
+	if v, err = c.table.Current(ctx); err != nil {
+		return nil, stream.Slot{}, nil, err
 	}
-	space, err := v.mapping.Space(key.Space)
+	space, err := v.Mapping.Space(key.Space)
 	if err != nil {
-		if v, space, err = c.table.space(ctx, v, key.Space); err != nil {
-			return nil, slot{}, nil, err
+		if v, space, err = c.table.Space(ctx, v, key.Space); err != nil {
+			return nil, stream.Slot{}, nil, err
 		}
 	}
 	if named != nil || space.Mode == seq.Exact {
-		if r, err = requestIn(space, named); err != nil {
-			return nil, slot{}, nil, err
+		if r, err = stream.RequestIn(space, named); err != nil {
+			return nil, stream.Slot{}, nil, err
 		}
 	}
-	owner := v.owner(space.SectionOf(key.place()))
+	owner := peer(v.Owner(space.SectionOf(key.Place())))
 	if owner == nil || owner.health.silent.Load() || c.cfg.alone(ctx) {
-		return v, slot{}, r, nil
+		return v, stream.Slot{}, r, nil
 	}
-	if s, err = owner.queue(space, key, n, r); err != nil {
-		s = refused(err)
+	if s, err = owner.streams.Add(space, key, n, r); err != nil {
+		s = stream.Refused(err)
 	}
 	return v, s, r, nil
 }
 
 // nextOnward is Next where it is not as simple as nearly always.
-func nextOnward(ctx context.Context, t take, v *view, s slot, err error) (seq.Seq, error) {
+func nextOnward(ctx context.Context, t take, v *route.View, s stream.Slot, err error) (seq.Seq, error) {
 	r, err := t.finish(ctx, v, s, err)
 	if err != nil {
 		return 0, told(fmt.Sprintf("next %v", t.key), err)
@@ -113,21 +115,21 @@ type take struct {
 	c       *Client
 	key     Key
 	n       uint32
-	request *request
+	request *stream.Request
 }
 
 // finish waits for what came of join, and asks others if it was no answer.
-func (t take) finish(ctx context.Context, v *view, s slot, err error) (Range, error) {
+func (t take) finish(ctx context.Context, v *route.View, s stream.Slot, err error) (Range, error) {
 	if err != nil {
 		return Range{}, err
 	}
-	if s.b == nil {
+	if !s.In() {
 		return t.retry(ctx, v, nil)
 	}
-	if !s.await(ctx) {
+	if !s.Await(ctx) {
 		return t.retry(ctx, v, ctx.Err()) // what comes for it is thrown away
 	}
-	if r := t.c.cfg.ordered(s.answer(t.n)); r.Err != nil {
+	if r := t.c.cfg.ordered(s.Answer(t.n)); r.Err != nil {
 		return t.retry(ctx, v, r.Err)
 	} else {
 		return r, nil
@@ -136,22 +138,22 @@ func (t take) finish(ctx context.Context, v *view, s slot, err error) (Range, er
 
 // retry asks one server after the other until one answers or the call ends. first is why the
 // owner gave no answer; nil if it was not asked.
-func (t take) retry(ctx context.Context, v *view, first error) (Range, error) {
-	space, err := v.mapping.Space(t.key.Space)
+func (t take) retry(ctx context.Context, v *route.View, first error) (Range, error) {
+	space, err := v.Mapping.Space(t.key.Space)
 	if err != nil {
 		return Range{}, err
 	}
-	keys := &takes{c: t.c, keys: t.key.alone(), counts: []uint32{t.n}, out: make([]Range, 1), bounded: !t.c.cfg.alone(ctx)}
+	keys := &takes{c: t.c, Takes: stream.Takes{Keys: stream.Alone(t.key), Counts: []uint32{t.n}}, out: make([]Range, 1), bounded: !t.c.cfg.alone(ctx)}
 	if t.request != nil {
-		keys.requests = []request{*t.request}
+		keys.Requests = []stream.Request{*t.request}
 	}
-	k := call{c: t.c, rules: &forKeys, space: space, places: keys.places, ask: keys.ask}
+	k := call{c: t.c, rules: &forKeys, space: space, places: keys.Places, ask: keys.ask}
 	if _, ok := ctx.Deadline(); !ok {
 		k.until = time.Now().Add(t.c.cfg.Timeout)
 	}
 	if first != nil {
-		k.start = tries{gen: v.gen, next: 1}
-		if end := k.failed(ctx, k.of(0), v.owner(space.SectionOf(t.key.place())), first); end != nil {
+		k.start = tries{gen: v.Gen, next: 1}
+		if end := k.failed(ctx, k.of(0), peer(v.Owner(space.SectionOf(t.key.Place()))), first); end != nil {
 			return Range{}, end
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -15,20 +16,20 @@ import (
 // returned error is for the whole call, before anything was sent: seq.ErrBadBatch,
 // seq.ErrBadCount, seq.ErrUnknownSpace, or no route table in time.
 func (c *Client) NextBatch(ctx context.Context, space string, uids []seq.UID, counts []uint32) ([]Range, error) {
-	return c.nextBatch(ctx, space, keys{places: uids}, counts, nil)
+	return c.nextBatch(ctx, space, stream.Keys{Places: uids}, counts, nil)
 }
 
 // NextKeys is NextBatch for string keys; seq.ErrBadArgument for one that cannot be.
 func (c *Client) NextKeys(ctx context.Context, space string, names []string, counts []uint32) ([]Range, error) {
-	return c.nextBatch(ctx, space, keysOf(names), counts, nil)
+	return c.nextBatch(ctx, space, stream.KeysOf(names), counts, nil)
 }
 
-func (c *Client) nextBatch(ctx context.Context, space string, keys keys, counts []uint32, named []Request) ([]Range, error) {
-	n := len(keys.places)
+func (c *Client) nextBatch(ctx context.Context, space string, keys stream.Keys, counts []uint32, named []Request) ([]Range, error) {
+	n := len(keys.Places)
 	if len(counts) != 0 && len(counts) != n {
 		return nil, fmt.Errorf("next batch: %w: %d counts for %d keys", seq.ErrBadBatch, len(counts), n)
 	}
-	if err := keys.check(); err != nil {
+	if err := keys.Check(); err != nil {
 		return nil, told("next batch", err)
 	}
 	for i, n := range counts {
@@ -39,22 +40,22 @@ func (c *Client) nextBatch(ctx context.Context, space string, keys keys, counts 
 	if err := seq.CheckKeys("the call", n); err != nil {
 		return nil, told("next batch", err)
 	}
-	of, err := c.table.spaceOf(ctx, space)
+	of, err := c.table.SpaceOf(ctx, space)
 	if err != nil {
 		return nil, told("next batch", err)
 	}
-	requests, err := requestsIn(of, n, named)
+	requests, err := stream.RequestsIn(of, n, named)
 	if err != nil {
 		return nil, told("next batch", err)
 	}
-	b := &takes{c: c, keys: keys, counts: counts, requests: requests, out: make([]Range, n)}
-	errs, err := askOwners(ctx, c, space, keys.places, b.ask)
+	b := &takes{c: c, Takes: stream.Takes{Keys: keys, Counts: counts, Requests: requests}, out: make([]Range, n)}
+	errs, err := askOwners(ctx, c, space, keys.Places, b.ask)
 	if err != nil {
 		return nil, told("next batch", err)
 	}
 	for i, err := range errs {
 		if err != nil {
-			b.out[i].Err = told(fmt.Sprintf("next %v", keys.at(space, i)), err)
+			b.out[i].Err = told(fmt.Sprintf("next %v", keys.At(space, i)), err)
 		}
 	}
 	return b.out, nil
@@ -85,50 +86,30 @@ func (s *server) largely(ctx context.Context, keys int, attempt func() error) er
 
 // takes is a call for numbers of many keys.
 type takes struct {
-	keys
+	stream.Takes
 
-	c      *Client
-	counts []uint32 // empty: 1 each
-	out    []Range
-	// requests, one a key in an exact space, else nil, are what all attempts repeat.
-	requests []request
-	bounded  bool // a full queue refuses it, instead of being passed by
-}
-
-func (b *takes) count(i int) uint32 {
-	if len(b.counts) == 0 {
-		return 1
-	}
-	return b.counts[i]
+	c       *Client
+	out     []Range
+	bounded bool // a full queue refuses it, instead of being passed by
 }
 
 // ask makes an attempt: in a batch on a stream, or by a call of its own.
 func (b *takes) ask(ctx context.Context, a *attempt) ([]fault, error) {
 	if len(a.idx) <= maxQueued && !b.c.cfg.alone(ctx) {
-		if s, err := a.server.queueAll(a.space, b, a.idx); err == nil {
+		if s, err := a.server.streams.AddAll(a.space, &b.Takes, a.idx); err == nil {
 			return b.await(ctx, s, a.idx)
-		} else if b.bounded || !errors.Is(err, errQueueFull) {
+		} else if b.bounded || !errors.Is(err, stream.ErrFull) {
 			return nil, err
 		}
 	}
 	idx := a.idx
-	one := b.batch(a.space, idx)
-	if len(b.counts) != 0 {
-		for _, i := range idx {
-			one.Counts = append(one.Counts, b.counts[i])
-		}
-	}
-	if b.requests != nil {
-		for _, i := range idx {
-			one.RequestIds, one.FirstSentMs = append(one.RequestIds, b.requests[i].id), append(one.FirstSentMs, b.requests[i].sent)
-		}
-	}
+	one := b.Batch(a.space, idx)
 	var reply *pb.BatchNextReply
 	err := a.server.largely(ctx, len(idx), func() error {
 		return a.unary(ctx, func(ctx context.Context) (err error) {
 			reply, err = a.server.rpc.BatchNext(ctx, &pb.BatchNextRequest{Batches: []*pb.Batch{one}, RouteVersion: a.version})
 			if err == nil && len(reply.GetResults()) != 1 {
-				err = fmt.Errorf("%w: %d results for 1 batch", errMalformed, len(reply.GetResults()))
+				err = fmt.Errorf("%w: %d results for 1 batch", stream.ErrMalformed, len(reply.GetResults()))
 			}
 			return err
 		})
@@ -136,37 +117,35 @@ func (b *takes) ask(ctx context.Context, a *attempt) ([]fault, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.server.heard(reply.GetRouteVersion(), reply.GetRoutes())
+	a.server.Heard(reply.GetRouteVersion(), reply.GetRoutes())
 	r := reply.GetResults()[0]
 	if b.plain(r, 0, idx) {
 		return nil, nil
 	}
-	errs := keyErrors(r.GetErrors(), len(idx))
+	errs := stream.KeyErrors(r.GetErrors(), len(idx))
 	var faults []fault
 	for k, i := range idx {
-		faults = b.put(faults, k, i, rangeOf(r, k, b.count(i), errs))
+		faults = b.put(faults, k, i, stream.RangeOf(r, k, b.Count(i), errs))
 	}
 	return faults, nil
 }
 
 // await waits for the answers to idx, which stand one after the other in a batch from the slot
 // on. Those that have to wait at the server come last.
-func (b *takes) await(ctx context.Context, s slot, idx []int) (faults []fault, err error) {
-	if first := s; !first.await(ctx) {
+func (b *takes) await(ctx context.Context, s stream.Slot, idx []int) (faults []fault, err error) {
+	if first := s; !first.Await(ctx) {
 		return nil, ctx.Err()
 	}
-	if s.b.err != nil {
-		return nil, s.b.err
-	}
-	if g := &s.b.groups[s.group]; g.result != nil && b.plain(g.result, s.index, idx) {
-		return nil, nil
+	result, from, err := s.Result()
+	if err != nil || result != nil && b.plain(result, from, idx) {
+		return nil, err
 	}
 	for k, i := range idx {
-		one := slot{s.b, s.group, s.index + k}
-		if one.open() && !one.await(ctx) {
+		one := s.Next(k)
+		if one.Open() && !one.Await(ctx) {
 			return nil, ctx.Err()
 		}
-		faults = b.put(faults, k, i, one.answer(b.count(i)))
+		faults = b.put(faults, k, i, one.Answer(b.Count(i)))
 	}
 	return faults, nil
 }
@@ -174,7 +153,7 @@ func (b *takes) await(ctx context.Context, s slot, idx []int) (faults []fault, e
 // plain puts the answers from an index on away if each is one sound number and nothing
 // else, as nearly always. It may have put some away when it says false.
 func (b *takes) plain(r *pb.BatchResult, from int, idx []int) bool {
-	if len(b.counts) != 0 || len(r.Errors) != 0 || r.Unordered || len(r.Last) != 0 || len(r.Replayed) != 0 || len(r.First) < from+len(idx) {
+	if len(b.Counts) != 0 || len(r.Errors) != 0 || r.Unordered || len(r.Last) != 0 || len(r.Replayed) != 0 || len(r.First) < from+len(idx) {
 		return false
 	}
 	first := r.First[from:][:len(idx)]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -40,10 +41,10 @@ func nextNumbers(ctx context.Context, c *Client, tag string, count uint32) (got 
 		if err != nil {
 			return err
 		}
-		s.heard(reply.GetRouteVersion(), nil)
-		r := checkRange(reply.GetFirst(), reply.GetLast(), count, false)
+		s.Heard(reply.GetRouteVersion(), nil)
+		r := stream.CheckRange(reply.GetFirst(), reply.GetLast(), count, false)
 		if r.Err == nil && len(reply.GetNumbers()) != int(count) {
-			r.Err = fmt.Errorf("%w: %d texts for a count of %d", errMalformed, len(reply.GetNumbers()), count)
+			r.Err = fmt.Errorf("%w: %d texts for a count of %d", stream.ErrMalformed, len(reply.GetNumbers()), count)
 		}
 		got = Numbers{reply.GetNumbers(), reply.GetPeriod(), r.First, r.Last}
 		return r.Err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/sdk/route"
 	"github.com/seqsvr/seqsvr/internal/wake"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -54,12 +56,27 @@ type outage struct {
 	away error         // what calls end with then
 }
 
-func newOutage() *outage {
-	return &outage{heard: make(chan struct{}, 1), lost: make(chan struct{})}
+// care is what calls know of a Set beside its table.
+type care struct {
+	outage
+	c  *Client
+	of *route.Set
+
+	// relay is the address of Config that had the last answer for the Set and is none of its nodes,
+	// as a router's; nil: none had. relays has one call at a time see whether another one does.
+	relay  atomic.Pointer[route.Server]
+	relays health
 }
 
-// hear notes a NO_QUORUM.
-func (o *outage) hear(err error) {
+func newCare(c *Client, of *route.Set) *care {
+	return &care{outage: outage{heard: make(chan struct{}, 1), lost: make(chan struct{})}, c: c, of: of}
+}
+
+// careOf is what is known of a Set.
+func careOf(of *route.Set) *care { return of.Care.(*care) }
+
+// Hear notes a NO_QUORUM.
+func (o *outage) Hear(err error) {
 	o.mu.Lock()
 	o.last = err
 	o.mu.Unlock()
@@ -74,15 +91,15 @@ func (o *outage) suspect() {
 	}
 }
 
-// known is a channel that is closed while the quorum is lost.
-func (o *outage) known() <-chan struct{} {
+// Lost is a channel that is closed while the quorum is lost.
+func (o *outage) Lost() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.lost
 }
 
-// reason is a seq.ErrNoQuorum during an outage, the newest where AllocSvr say so; else nil.
-func (o *outage) reason() error {
+// Reason is a seq.ErrNoQuorum during an outage, the newest where AllocSvr say so; else nil.
+func (o *outage) Reason() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch o.is {
@@ -121,23 +138,23 @@ func (o *outage) set(is, away error) {
 // be reached has a quorum of stores; nil as long as no call has met that. Of several Sets: while
 // that is so of each of them.
 func (c *Client) QuorumLost() error {
-	v := c.table.view.Load()
+	v := c.table.View()
 	if v == nil {
-		return c.table.home.outage.reason()
+		return c.table.First().Care.Reason()
 	}
 	var last error
-	for _, p := range v.parts {
-		if last = p.of.outage.reason(); last == nil {
+	for _, p := range v.Parts {
+		if last = p.Of.Care.Reason(); last == nil {
 			return nil
 		}
 	}
 	return last
 }
 
-// watch asks all AllocSvr of the Set, from the first NO_QUORUM, or round without an answer, until
+// Run asks all AllocSvr of the Set, from the first NO_QUORUM, or round without an answer, until
 // one of them says otherwise or no call meets that any more.
-func (s *set) watch() {
-	c, o := s.c, s.outage
+func (s *care) Run() {
+	c, o := s.c, &s.outage
 	for {
 		select {
 		case <-c.ctx.Done():
@@ -149,7 +166,7 @@ func (s *set) watch() {
 		for heard := time.Now(); time.Since(heard) < outageQuiet || o.unreachable() != nil; {
 			asked := time.Now()
 			found, all := s.survey()
-			if found == nil || found == errSilent && c.table.alone() {
+			if found == nil || found == errSilent && c.table.Alone() {
 				break
 			}
 			if found != before {
@@ -161,7 +178,7 @@ func (s *set) watch() {
 			pause := outagePause
 			if o.unreachable() != nil {
 				pause = outageRetry
-				c.table.first().poke() // its addresses may have changed
+				c.table.First().Poke() // its addresses may have changed
 			}
 			if !wake.Sleep(c.ctx, pause) {
 				return
@@ -186,35 +203,21 @@ func patienceWith(found error) time.Duration {
 	return outagePatience
 }
 
-// alone says that there is one Set.
-func (t *table) alone() bool {
-	v := t.view.Load()
-	return v == nil || v.alone()
-}
-
 // awayError is what calls for a Set end with that cannot be reached.
-func (s *set) awayError(servers int) error {
-	return s.named(fmt.Errorf("%w: none of its %d AllocSvr that are known answers: %w", seq.ErrNoQuorum, servers, ErrUnreachable))
-}
-
-// named says which Set an error is of, if there are several.
-func (s *set) named(err error) error {
-	if s.c.table.alone() {
-		return err
-	}
-	return fmt.Errorf("Set %s: %w", s.is.Load().Name, err)
+func (s *care) awayError(servers int) error {
+	return s.of.Named(fmt.Errorf("%w: none of its %d AllocSvr that are known answers: %w", seq.ErrNoQuorum, servers, ErrUnreachable))
 }
 
 // survey asks all AllocSvr of the Set at once: nil if one has a quorum, or does not know the
 // question, as an older build; errNoQuorum if some answer, and none of those has one; errSilent
 // if none answers.
-func (s *set) survey() (found error, asked int) {
+func (s *care) survey() (found error, asked int) {
 	ctx, cancel := context.WithTimeout(s.c.ctx, outageBound)
 	defer cancel()
-	all := s.allocs()
+	all := s.of.Allocs()
 	answers := make(chan error, len(all)) // errNoQuorum, errSilent, or nil
 	for _, one := range all {
-		s.c.tasks.Go(func() { answers <- one.askQuorum(ctx) })
+		s.c.tasks.Go(func() { answers <- peer(one).askQuorum(ctx) })
 	}
 	found = errSilent
 	for range all {

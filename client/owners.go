@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/seqsvr/seqsvr/internal/sdk/route"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -14,16 +15,16 @@ func askOwners(ctx context.Context, c *Client, space string, places []seq.UID, a
 	if len(places) == 0 || len(places) > seq.MaxBatch {
 		return nil, fmt.Errorf("%w: %d keys, expected 1 to %d", seq.ErrBadBatch, len(places), seq.MaxBatch)
 	}
-	ctx, cancel, v, err := c.table.begin(ctx)
+	ctx, cancel, v, err := c.begin(ctx)
 	defer cancel()
 	if err != nil {
 		return nil, err
 	}
-	v, in, err := c.table.space(ctx, v, space)
+	v, in, err := c.table.Space(ctx, v, space)
 	if err != nil {
 		return nil, err
 	}
-	k := call{c: c, rules: &forKeys, space: in, places: places, ask: ask, start: tries{gen: v.gen, next: 1}}
+	k := call{c: c, rules: &forKeys, space: in, places: places, ask: ask, start: tries{gen: v.Gen, next: 1}}
 	pending := make([]int, len(places))
 	for i := range pending {
 		pending[i] = i
@@ -36,7 +37,7 @@ func askOwners(ctx context.Context, c *Client, space string, places []seq.UID, a
 }
 
 // begin asks the owners of the pending keys first.
-func (k *call) begin(ctx context.Context, v *view, pending []int) {
+func (k *call) begin(ctx context.Context, v *route.View, pending []int) {
 	if attempts, idle := k.owners(v, pending); len(attempts) > 0 {
 		pending = k.askAll(ctx, attempts, idle)
 	}
@@ -44,11 +45,11 @@ func (k *call) begin(ctx context.Context, v *view, pending []int) {
 }
 
 // apart is the keys by the Set that has them; nil if one has all.
-func (k *call) apart(v *view) [][]int {
-	if v.alone() {
+func (k *call) apart(v *route.View) [][]int {
+	if v.Alone() {
 		return nil
 	}
-	of := func(i int) int { return v.sets.Index(k.sectionOf(i)) }
+	of := func(i int) int { return v.Sets.Index(k.sectionOf(i)) }
 	first, i := of(0), 1
 	for i < len(k.places) && of(i) == first {
 		i++
@@ -56,7 +57,7 @@ func (k *call) apart(v *view) [][]int {
 	if i == len(k.places) {
 		return nil
 	}
-	all := make([][]int, len(v.parts))
+	all := make([][]int, len(v.Parts))
 	for i := range k.places {
 		all[of(i)] = append(all[of(i)], i)
 	}
@@ -65,7 +66,7 @@ func (k *call) apart(v *view) [][]int {
 
 // each makes the call for the keys of each Set by itself, all at the same time, so that keys of one do
 // not wait for the attempts of another one, which may hang. It gives the errors, one a key.
-func (k *call) each(ctx context.Context, v *view, apart [][]int) []error {
+func (k *call) each(ctx context.Context, v *route.View, apart [][]int) []error {
 	k.errs = make([]error, len(k.places)) // and tries: all that they share is by the key
 	_ = k.of(0)
 	var asking sync.WaitGroup
@@ -81,33 +82,33 @@ func (k *call) each(ctx context.Context, v *view, apart [][]int) []error {
 
 // owners is the plan of the first attempts: the owners alone, found by index, since nearly
 // every call needs no more than that.
-func (k *call) owners(v *view, pending []int) (attempts []*attempt, idle []int) {
+func (k *call) owners(v *route.View, pending []int) (attempts []*attempt, idle []int) {
 	if s := k.soleOwner(v); s != nil {
-		ok, probe := s.health.admit()
+		ok, probe := peer(s).health.admit()
 		if !ok {
 			return nil, pending
 		}
-		a := k.attempt(s, probe, 0)
+		a := k.attempt(peer(s), probe, 0)
 		a.idx = pending
 		return []*attempt{a}, nil
 	}
-	byNode := make([]*attempt, len(v.nodes))
-	refused := make([]bool, len(v.nodes))
+	byNode := make([]*attempt, len(v.Nodes))
+	refused := make([]bool, len(v.Nodes))
 	for _, i := range pending {
-		n := int(v.place(k.space.SectionOf(k.places[i])).Owner)
-		if n < 0 || v.nodes[n] == nil || refused[n] {
+		n := int(v.Place(k.space.SectionOf(k.places[i])).Owner)
+		if n < 0 || v.Nodes[n] == nil || refused[n] {
 			idle = append(idle, i)
 			continue
 		}
 		if byNode[n] == nil {
-			ok, probe := v.nodes[n].health.admit()
+			ok, probe := peer(v.Nodes[n]).health.admit()
 			if !ok {
 				refused[n] = true
 				idle = append(idle, i)
 				continue
 			}
-			byNode[n] = k.attempt(v.nodes[n], probe, 0)
-			byNode[n].idx = make([]int, 0, len(pending)/len(v.nodes)+1)
+			byNode[n] = k.attempt(peer(v.Nodes[n]), probe, 0)
+			byNode[n].idx = make([]int, 0, len(pending)/len(v.Nodes)+1)
 			attempts = append(attempts, byNode[n])
 		}
 		byNode[n].idx = append(byNode[n].idx, i)
@@ -116,10 +117,10 @@ func (k *call) owners(v *view, pending []int) (attempts []*attempt, idle []int) 
 }
 
 // soleOwner is the owner of all keys; nil if there is no such one.
-func (k *call) soleOwner(v *view) *server {
-	s := v.owner(k.space.SectionOf(k.places[0]))
+func (k *call) soleOwner(v *route.View) *route.Server {
+	s := v.Owner(k.space.SectionOf(k.places[0]))
 	for _, place := range k.places[1:] {
-		if s == nil || v.owner(k.space.SectionOf(place)) != s {
+		if s == nil || v.Owner(k.space.SectionOf(place)) != s {
 			return nil
 		}
 	}
@@ -129,25 +130,25 @@ func (k *call) soleOwner(v *view) *server {
 // refresh asks for newer tables of the Sets that gave some keys no answer, since others may have
 // their sections, and has it found out whether these Sets can be reached.
 func (k *call) refresh(idle []int) {
-	v := k.c.table.view.Load()
-	if v.alone() {
-		v.root().of.poke()
+	v := k.c.table.View()
+	if v.Alone() {
+		v.Root().Of.Poke()
 		return
 	}
-	k.c.table.wantMap(nil)
+	k.c.table.WantMap(nil)
 	if k.anySet() {
-		for _, p := range v.parts {
-			p.of.poke()
-			p.of.outage.suspect()
+		for _, p := range v.Parts {
+			p.Of.Poke()
+			careOf(p.Of).suspect()
 		}
 		return
 	}
-	var last *set
+	var last *route.Set
 	for _, i := range idle {
 		if in := k.in(v, i, k.of(i)); in != last {
 			last = in
-			in.poke()
-			in.outage.suspect()
+			in.Poke()
+			careOf(in).suspect()
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/sdk/route"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
@@ -19,17 +20,17 @@ import (
 // Of several Sets it asks each, waits for an answer of each, and returns nil if there was one.
 // Those that gave none show it in Sets a while later, also if no call meets it.
 func (c *Client) Probe(ctx context.Context) error {
-	v := c.table.view.Load()
-	if v == nil || v.alone() {
-		return c.probe(ctx, distinct(c.table.first().allocs(), c.servers.seeds))
+	v := c.table.View()
+	if v == nil || v.Alone() {
+		return c.probe(ctx, route.Distinct(c.table.First().Allocs(), c.table.Seeds()))
 	}
-	errs := make([]error, len(v.parts))
+	errs := make([]error, len(v.Parts))
 	var asking sync.WaitGroup
-	for i, p := range v.parts {
+	for i, p := range v.Parts {
 		asking.Go(func() {
-			if errs[i] = c.probe(ctx, p.of.allocs()); errs[i] != nil {
-				p.of.outage.suspect()
-				errs[i] = p.of.named(errs[i])
+			if errs[i] = c.probe(ctx, p.Of.Allocs()); errs[i] != nil {
+				careOf(p.Of).suspect()
+				errs[i] = p.Of.Named(errs[i])
 			}
 		})
 	}
@@ -42,7 +43,7 @@ func (c *Client) Probe(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (c *Client) probe(ctx context.Context, all []*server) error {
+func (c *Client) probe(ctx context.Context, all []*route.Server) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answers := make(chan error, len(all))
@@ -51,13 +52,11 @@ func (c *Client) probe(ctx context.Context, all []*server) error {
 	defer cancel()
 	for _, s := range all {
 		asking.Go(func() {
-			answers <- s.try(ctx, c.cfg.Timeout, func(ctx context.Context) error {
-				reply, err := s.rpc.Routes(ctx, &pb.RoutesRequest{RouteVersion: s.holds()})
-				if of := s.set(); err == nil && of != nil && of.id() == reply.GetClusterId() {
-					err = of.refuses(s, rpc.IncarnationFromProto(reply.GetIncarnation()))
-				}
-				return err
-			})
+			reply, err := s.Peer.Routes(ctx, c.cfg.Timeout, &pb.RoutesRequest{RouteVersion: s.Version()})
+			if of := s.Set(); err == nil && of != nil && of.ID() == reply.GetClusterId() {
+				err = of.Refuses(s, rpc.IncarnationFromProto(reply.GetIncarnation()))
+			}
+			answers <- err
 		})
 	}
 	var errs []error

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -21,38 +22,38 @@ type Raised struct {
 // repeated. Of the options Within alone is taken, and holds for each UID. The returned error
 // is for the whole call, before anything was sent.
 func (c *Client) RaiseBatch(ctx context.Context, space string, uids []seq.UID, floors []seq.Seq, opts ...RaiseOption) ([]Raised, error) {
-	return c.raiseBatch(ctx, space, keys{places: uids}, floors, opts)
+	return c.raiseBatch(ctx, space, stream.Keys{Places: uids}, floors, opts)
 }
 
 // RaiseKeys is RaiseBatch for string keys; seq.ErrBadArgument for one that cannot be.
 func (c *Client) RaiseKeys(ctx context.Context, space string, names []string, floors []seq.Seq, opts ...RaiseOption) ([]Raised, error) {
-	return c.raiseBatch(ctx, space, keysOf(names), floors, opts)
+	return c.raiseBatch(ctx, space, stream.KeysOf(names), floors, opts)
 }
 
-func (c *Client) raiseBatch(ctx context.Context, space string, keys keys, floors []seq.Seq, opts []RaiseOption) ([]Raised, error) {
+func (c *Client) raiseBatch(ctx context.Context, space string, keys stream.Keys, floors []seq.Seq, opts []RaiseOption) ([]Raised, error) {
 	var how pb.RaiseRequest
 	for _, opt := range opts {
 		opt(&how)
 	}
-	err := keys.check()
+	err := keys.Check()
 	switch {
 	case err != nil:
-	case len(floors) != len(keys.places):
-		err = fmt.Errorf("%w: %d floors for %d keys", seq.ErrBadBatch, len(floors), len(keys.places))
+	case len(floors) != len(keys.Places):
+		err = fmt.Errorf("%w: %d floors for %d keys", seq.ErrBadBatch, len(floors), len(keys.Places))
 	case how.Force:
 		err = fmt.Errorf("%w: Forced is for one key a call", seq.ErrBadArgument)
 	}
 	if err != nil {
 		return nil, told("raise batch", err)
 	}
-	r := &raises{keys: keys, c: c, floors: floors, within: how.MaxJump, out: make([]Raised, len(floors))}
-	errs, err := askOwners(ctx, c, space, keys.places, r.ask)
+	r := &raises{Keys: keys, c: c, floors: floors, within: how.MaxJump, out: make([]Raised, len(floors))}
+	errs, err := askOwners(ctx, c, space, keys.Places, r.ask)
 	if err != nil {
 		return nil, told("raise batch", err)
 	}
 	for i, err := range errs {
 		if err != nil {
-			r.out[i].Err = told(fmt.Sprintf("raise %v", keys.at(space, i)), err)
+			r.out[i].Err = told(fmt.Sprintf("raise %v", keys.At(space, i)), err)
 		}
 	}
 	return r.out, nil
@@ -60,7 +61,7 @@ func (c *Client) raiseBatch(ctx context.Context, space string, keys keys, floors
 
 // raises is a call that raises many keys.
 type raises struct {
-	keys
+	stream.Keys
 
 	c      *Client
 	floors []seq.Seq
@@ -74,14 +75,14 @@ func (r *raises) ask(ctx context.Context, a *attempt) (faults []fault, err error
 	if err != nil {
 		return nil, err
 	}
-	errs := keyErrors(reply.GetErrors(), len(a.idx))
+	errs := stream.KeyErrors(reply.GetErrors(), len(a.idx))
 	for k, i := range a.idx {
 		got := reply.GetValues()[k]
 		switch {
 		case errs != nil && errs[k] != nil:
 			faults = append(faults, fault{k, errs[k]})
 		case got < uint64(r.floors[i]) || got > uint64(seq.MaxSeq):
-			faults = append(faults, fault{k, fmt.Errorf("%w: raised to %d, asked for %d", errMalformed, got, r.floors[i])})
+			faults = append(faults, fault{k, fmt.Errorf("%w: raised to %d, asked for %d", stream.ErrMalformed, got, r.floors[i])})
 		default:
 			r.out[i].Seq = seq.Seq(got)
 		}
@@ -90,7 +91,7 @@ func (r *raises) ask(ctx context.Context, a *attempt) (faults []fault, err error
 }
 
 func (r *raises) send(ctx context.Context, a *attempt) (*pb.RaiseResult, error) {
-	b := r.batch(a.space, a.idx)
+	b := r.Batch(a.space, a.idx)
 	one := &pb.RaiseBatch{Space: b.Space, Uids: b.Uids, Keys: b.Keys, AtLeast: make([]uint64, len(a.idx)), MaxJump: r.within}
 	for k, i := range a.idx {
 		one.AtLeast[k] = uint64(r.floors[i])
@@ -100,7 +101,7 @@ func (r *raises) send(ctx context.Context, a *attempt) (*pb.RaiseResult, error) 
 		return a.unary(ctx, func(ctx context.Context) (err error) {
 			reply, err = a.server.rpc.BatchRaise(ctx, &pb.BatchRaiseRequest{Batches: []*pb.RaiseBatch{one}, RouteVersion: a.version})
 			if err == nil && (len(reply.GetResults()) != 1 || len(reply.GetResults()[0].GetValues()) != len(a.idx)) {
-				err = fmt.Errorf("%w: not one value for each of %d keys", errMalformed, len(a.idx))
+				err = fmt.Errorf("%w: not one value for each of %d keys", stream.ErrMalformed, len(a.idx))
 			}
 			return err
 		})
@@ -108,7 +109,7 @@ func (r *raises) send(ctx context.Context, a *attempt) (*pb.RaiseResult, error) 
 	if err != nil {
 		return nil, err
 	}
-	a.server.heard(reply.GetRouteVersion(), reply.GetRoutes())
+	a.server.Heard(reply.GetRouteVersion(), reply.GetRoutes())
 	return reply.GetResults()[0], nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/sdk/route"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -30,7 +31,6 @@ type call struct {
 	places  []seq.UID     // what decides the section, one a key; none: the call is for the section, as if it were one key
 	node    string        // asked before all others by calls that ask all in turn; "": none
 	section seq.SectionID // for calls without keys that have an owner
-	listed  []*server     // for calls that ask a list
 	turn    int           // where calls that ask the owner begin with the addresses of Config; 0: not yet
 	// ask makes an attempt and puts the answers away. It gives the keys that failed for
 	// themselves, or the error of all. Each key is in one attempt at a time.
@@ -48,19 +48,19 @@ type call struct {
 // tries is what became of the attempts for one key. A round asks where a NOT_OWNER pointed,
 // and the servers in the order of the rules; then comes a pause.
 type tries struct {
-	hint           string    // address that a NOT_OWNER named, not asked yet
-	of             *set      // that the hint is of; nil: not known
-	in             *set      // that a NOT_OWNER of the round named, which is asked instead of the map's; nil: none did
-	gen            uint64    // of the view that the round goes by
-	next           int       // how far the round has come
-	turn           int       // where it began, if it asks all in turn
-	late           []*server // put off to the end of the round, since they are in doubt
-	hops           int       // NOT_OWNER followed in the round
-	asked, refused int       // attempts of the round, with servers passed by in doubt, and how many were refusals
-	strange        int       // of asked, how many were at servers that are left out
-	round          int       // rounds that ended
-	last           error     // why the last attempt failed
-	quorum         error     // the newest answer if it was NO_QUORUM; attempts without one say nothing
+	hint           string     // address that a NOT_OWNER named, not asked yet
+	of             *route.Set // that the hint is of; nil: not known
+	in             *route.Set // that a NOT_OWNER of the round named, which is asked instead of the map's; nil: none did
+	gen            uint64     // of the view that the round goes by
+	next           int        // how far the round has come
+	turn           int        // where it began, if it asks all in turn
+	late           []*server  // put off to the end of the round, since they are in doubt
+	hops           int        // NOT_OWNER followed in the round
+	asked, refused int        // attempts of the round, with servers passed by in doubt, and how many were refusals
+	strange        int        // of asked, how many were at servers that are left out
+	round          int        // rounds that ended
+	last           error      // why the last attempt failed
+	quorum         error      // the newest answer if it was NO_QUORUM; attempts without one say nothing
 }
 
 // keys is how many the call has.
@@ -96,7 +96,7 @@ func (k *call) one(ctx context.Context) error {
 // retry asks for the pending keys until each has its answer or its error.
 func (k *call) retry(ctx context.Context, pending []int) {
 	for len(pending) > 0 {
-		v := k.c.table.view.Load()
+		v := k.c.table.View()
 		attempts, idle := k.plan(v, pending)
 		if len(attempts) == 0 {
 			pending = k.endRound(ctx, idle)
@@ -148,10 +148,10 @@ func (k *call) askAll(ctx context.Context, attempts []*attempt, again []int) []i
 
 // failed notes a failed attempt; the error with which the call ends for that key comes back.
 func (k *call) failed(ctx context.Context, t *tries, from *server, err error) error {
-	if anyOf(err, strange) {
-		from.doubt()
-		if why := from.other.Load(); why != nil {
-			err = *why
+	if route.Strange(err) {
+		from.Doubt()
+		if why := from.Other(); why != nil {
+			err = why
 			t.strange++
 		}
 	}
@@ -187,17 +187,17 @@ func (k *call) failed(ctx context.Context, t *tries, from *server, err error) er
 
 // follow has the round go on where a NOT_OWNER points.
 func (k *call) follow(t *tries, from *server, moved *rpc.NotOwnerError) {
-	of := from.set()
-	if of != nil && moved.RouteVersion > of.version.Load() {
-		of.poke()
+	of := from.Set()
+	if of != nil && moved.RouteVersion > of.Version() {
+		of.Poke()
 	}
 	if k.rules.where != atOwner || k.c.cfg.Indirect {
 		return
 	}
 	if moved.Set != "" {
 		// The map is old, or ahead of the Sets, or the section is on its way.
-		k.c.table.wantMap(from.set())
-		if of = k.c.table.view.Load().set(moved.Set); of == nil || k.rules.root {
+		k.c.table.WantMap(from.Set())
+		if of = k.c.table.View().Set(moved.Set); of == nil || k.rules.root {
 			return // not for an address of a cluster that is not known; the map will name it
 		}
 	}
@@ -216,8 +216,8 @@ func (k *call) noteQuorum(t *tries, from *server, err error) {
 	switch lost := (*lostError)(nil); {
 	case errors.Is(err, seq.ErrNoQuorum):
 		t.quorum = err
-		if of := from.set(); of != nil {
-			of.outage.hear(err)
+		if of := from.Set(); of != nil {
+			of.Care.Hear(err)
 		}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &lost):
 		// An end of the caller's time says nothing of the quorum.
@@ -231,26 +231,26 @@ func (k *call) over(i int, t *tries) error {
 	if k.rules.once {
 		return t.last
 	}
-	v := k.c.table.view.Load()
+	v := k.c.table.View()
 	in := k.in(v, i, t)
 	// Of a Set whose table was not known in this round none may have been asked but routers, which do
 	// not serve all calls.
-	known := t.gen == v.gen && (v.alone() || k.anySet() || in.version.Load() > 0)
+	known := t.gen == v.Gen && (v.Alone() || k.anySet() || in.Version() > 0)
 	if k.rules.unanimous && known && t.asked > 0 && t.asked == t.refused {
 		return t.last
 	}
-	if t.asked > 0 && t.asked == t.strange && k.c.servers.strangers() {
+	if t.asked > 0 && t.asked == t.strange && k.c.table.Strangers() {
 		return t.last
 	}
-	if k.anySet() && !v.alone() {
+	if k.anySet() && !v.Alone() {
 		return k.c.QuorumLost() // no Set can
 	}
 	switch {
 	case t.quorum == nil:
-		return in.outage.unreachable()
-	case in.outage.reason() != nil:
-		return in.named(t.quorum)
-	case k.c.cfg.Indirect && len(v.sets.Sets) > 0:
+		return careOf(in).unreachable()
+	case in.Care.Reason() != nil:
+		return in.Named(t.quorum)
+	case k.c.cfg.Indirect && len(v.Sets.Sets) > 0:
 		return t.quorum // of one Set: routers have a quorum as long as any Set does
 	}
 	return nil

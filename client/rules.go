@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/seqsvr/seqsvr/internal/sdk/route"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -18,14 +19,13 @@ import (
 //	Once                         the same, each once at most,        an answer other than a
 //	                             a node that is named first          refusal for the node's own
 //	                                                                 reasons
-//	the search for a new table   a list, each once at most           one has a newer table
 //
 // Of several Sets, calls for keys and OwnerOf ask the one that has the section: that of the map,
 // or that which a NOT_OWNER named. Those for global IDs ask the nodes of all Sets. All others but the
 // last ask the root Set alone, which has the tags, and where namespaces are changed. Addresses of
 // Config are asked if they are of a Set to ask.
 //
-// All but the last two also end with an error that no retry cures (errors.go) and, after a
+// All but the last also end with an error that no retry cures (errors.go) and, after a
 // round, once the quorum of stores is lost (outage.go).
 type rules struct {
 	where where
@@ -53,7 +53,6 @@ type where int
 const (
 	atOwner where = iota // owner and standbys of a section, then an address of Config
 	inTurn               // all of the table, each round from another one on, then an address of Config
-	inList               // those of call.listed
 )
 
 var (
@@ -65,9 +64,8 @@ var (
 	forIDs     = rules{where: inTurn, final: final, unanimous: true, patient: true, ids: true}
 	forAny     = rules{where: inTurn, final: final, unanimous: true, patient: true, ids: true, root: true}
 	forOnce    = rules{where: inTurn, final: func(err error) bool {
-		return !anyOf(err, ofNode) && !anyOf(err, strange) && !errors.Is(err, seq.ErrWorkersExhausted) && !errors.Is(err, seq.ErrNoRoute)
+		return !anyOf(err, ofNode) && !route.Strange(err) && !errors.Is(err, seq.ErrWorkersExhausted) && !errors.Is(err, seq.ErrNoRoute)
 	}, once: true, patient: true, ids: true}
-	forTable = rules{where: inList, final: func(error) bool { return false }, once: true}
 )
 
 // health is what counts for calls of this kind.
@@ -80,29 +78,29 @@ func (k *call) health(s *server) *health {
 
 // candidate is the server at the next step of a round: nil where there is none, and more is
 // false behind the last step.
-func (k *call) candidate(v *view, i int, t *tries) (s *server, more bool) {
-	seeds, step := &k.c.servers, t.next
+func (k *call) candidate(v *route.View, i int, t *tries) (s *route.Server, more bool) {
+	table, step := k.c.table, t.next
 	t.next++
 	switch k.rules.where {
 	case atOwner:
-		if step < standbys+1 {
+		if step < route.Standbys+1 {
 			return k.placed(v, i, t)[step], true
 		}
-		step -= standbys + 1
+		step -= route.Standbys + 1
 		if k.turn == 0 {
-			k.turn = int(k.c.turn.Add(1))
+			k.turn = table.Turn()
 		}
-		return k.seed(v, i, t, k.turn, step), step < seeds.perRound()
-	case inTurn:
+		return k.seed(v, i, t, k.turn, step), step < table.LastPerRound()
+	default:
 		if step == 0 {
-			t.turn = int(k.c.turn.Add(1))
-			if at := v.named(k.node); at >= 0 {
+			t.turn = table.Turn()
+			if at := v.Named(k.node); at >= 0 {
 				t.turn = at
 			}
 		}
-		nodes := v.nodes
+		nodes := v.Nodes
 		if k.rules.root {
-			nodes = v.root().nodes
+			nodes = v.Root().Nodes
 		}
 		if step < len(nodes) {
 			return nodes[(t.turn+step)%len(nodes)], true
@@ -111,28 +109,23 @@ func (k *call) candidate(v *view, i int, t *tries) (s *server, more bool) {
 		if s = k.seed(v, i, t, t.turn, step); slices.Contains(nodes, s) {
 			s = nil
 		}
-		return s, step < seeds.perRound()
-	default:
-		if step >= len(k.listed) {
-			return nil, false
-		}
-		return k.listed[step], true
+		return s, step < table.LastPerRound()
 	}
 }
 
 // seed is an address of Config, at a step of a round that ends with them, if it is of the Set to
 // ask for key i; of another one, if that one's table is not known, since a NOT_OWNER may lead there,
 // or if it is a router's. The one that had the last answer for the Set comes before all others.
-func (k *call) seed(v *view, i int, t *tries, turn, step int) *server {
-	s := k.c.servers.last(turn, t.round, step)
+func (k *call) seed(v *route.View, i int, t *tries, turn, step int) *route.Server {
+	s := k.c.table.Last(turn, t.round, step)
 	if k.anySet() {
 		return s
 	}
-	of, in := s.set(), k.in(v, i, t)
-	if relay := in.relay.Load(); relay != nil && k.rules.where == atOwner {
+	of, in := s.Set(), k.in(v, i, t)
+	if relay := careOf(in).relay.Load(); relay != nil && k.rules.where == atOwner {
 		return relay
 	}
-	if v.alone() || of == in || of != nil && k.rules.where == atOwner && (in.version.Load() == 0 || k.space != nil && v.router(s)) {
+	if v.Alone() || of == in || of != nil && k.rules.where == atOwner && (in.Version() == 0 || k.space != nil && v.Router(s)) {
 		return s
 	}
 	return nil
@@ -142,12 +135,12 @@ func (k *call) seed(v *view, i int, t *tries, turn, step int) *server {
 // nodes, as a rule a router's. It is where to go where the caller reaches no node. But where they
 // are dead it would ask the same ones, for each caller: so one call at a time sees whether it has an
 // answer, until it has. nil: it is a node, or one of the routers that are all there is to ask.
-func (k *call) relayed(v *view, i int, t *tries, s *server) *set {
-	if k.rules.where != atOwner || !s.seed || k.c.cfg.Indirect {
+func (k *call) relayed(v *route.View, i int, t *tries, s *route.Server) *route.Set {
+	if k.rules.where != atOwner || !s.Seed || k.c.cfg.Indirect {
 		return nil
 	}
 	in := k.in(v, i, t)
-	if in.version.Load() == 0 && s.set() == in || slices.Contains(v.part(in).nodes, s) {
+	if in.Version() == 0 && s.Set() == in || slices.Contains(v.Part(in).Nodes, s) {
 		return nil
 	}
 	return in
@@ -157,27 +150,27 @@ func (k *call) relayed(v *view, i int, t *tries, s *server) *set {
 func (k *call) anySet() bool { return k.rules.where == inTurn && !k.rules.root }
 
 // in is the Set to ask for key i.
-func (k *call) in(v *view, i int, t *tries) *set {
+func (k *call) in(v *route.View, i int, t *tries) *route.Set {
 	switch {
 	case t.in != nil:
 		return t.in
 	case k.rules.root || k.anySet():
-		return v.root().of
+		return v.Root().Of
 	default:
-		return v.in(k.sectionOf(i)).of
+		return v.In(k.sectionOf(i)).Of
 	}
 }
 
 // placed are the owner and the standbys of key i there.
-func (k *call) placed(v *view, i int, t *tries) [1 + standbys]*server {
+func (k *call) placed(v *route.View, i int, t *tries) [1 + route.Standbys]*route.Server {
 	id := k.sectionOf(i)
 	switch {
 	case t.in != nil:
-		return v.part(t.in).candidates(id)
+		return v.Part(t.in).Candidates(id)
 	case k.rules.root:
-		return v.root().candidates(id)
+		return v.Root().Candidates(id)
 	default:
-		return v.candidates(id)
+		return v.Candidates(id)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -34,8 +35,8 @@ func takeSegment(ctx context.Context, c *Client, tag string, count uint32) (Rang
 		if err != nil {
 			return err
 		}
-		s.heard(reply.GetRouteVersion(), nil)
-		got = checkRange(reply.GetFirst(), reply.GetLast(), count, false)
+		s.Heard(reply.GetRouteVersion(), nil)
+		got = stream.CheckRange(reply.GetFirst(), reply.GetLast(), count, false)
 		return got.Err
 	})
 	return got, err

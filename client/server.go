@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -13,6 +12,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/sdk/route"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -20,43 +21,75 @@ import (
 // server is an AllocSvr or a router, as this Client reaches it: one connection, with two
 // streams on it.
 type server struct {
+	*route.Server
+
 	c    *Client
-	addr string
 	conn *grpc.ClientConn
 	rpc  pb.SequenceClient
 	ids  pb.SnowflakeClient
 	segs pb.SegmentClient
-	seed bool                // of Config.Addrs: kept whatever the table says
-	of   atomic.Pointer[set] // that it is of, as its table or the server itself said last; nil: neither did
-
-	word    atomic.Pointer[word]  // of Config.Addrs: what it said before the Client served; nil: nothing
-	vouched atomic.Pointer[held]  // that the server is of, by its own word or by a table or map; nil: it is not known
-	other   atomic.Pointer[error] // why the server is left out; nil: it is not
-	doubted atomic.Bool           // it is being asked which life it is of
-	mute    atomic.Bool           // a warning was given that the server tells no incarnation
 
 	health    health // of all calls but those for IDs
 	idsHealth health
 	large     *semaphore.Weighted // of the keys of calls of more than maxQueued
-	streams   [2]*stream
-	balance   balance
+	streams   *stream.Pair
 }
 
-// open is for a new server.
-func (s *server) open(conn *grpc.ClientConn) {
-	s.conn, s.rpc, s.ids, s.segs = conn, pb.NewSequenceClient(conn), pb.NewSnowflakeClient(conn), pb.NewSegmentClient(conn)
-	s.large = semaphore.NewWeighted(maxLarge)
-	s.balance.born = time.Now()
-	for i := range s.streams {
-		s.streams[i] = newStream(s, &s.balance.load[i])
+// peer is the connection to a server; nil if there is no server.
+func peer(s *route.Server) *server {
+	if s == nil {
+		return nil
 	}
+	return s.Peer.(*server)
 }
 
-// answered notes any word from the server.
-func (s *server) answered() {
+// connect is the dialler of the route table.
+func (c *Client) connect(to *route.Server) (route.Peer, error) {
+	s := &server{Server: to, c: c, large: semaphore.NewWeighted(maxLarge)}
+	opts := append([]grpc.DialOption{rpc.SayTarget(to.Target)}, c.cfg.DialOptions...)
+	conn, err := rpc.Dial(to.Addr, opts...)
+	if err != nil {
+		return nil, err
+	}
+	s.conn, s.rpc, s.ids, s.segs = conn, pb.NewSequenceClient(conn), pb.NewSnowflakeClient(conn), pb.NewSegmentClient(conn)
+	s.streams = stream.NewPair(&c.streams, s)
+	return s, nil
+}
+
+// Routes implements route.Peer.
+func (s *server) Routes(ctx context.Context, limit time.Duration, r *pb.RoutesRequest) (reply *pb.RoutesReply, err error) {
+	err = s.try(ctx, limit, func(ctx context.Context) (err error) {
+		reply, err = s.rpc.Routes(ctx, r)
+		return err
+	})
+	return reply, err
+}
+
+// Silent implements route.Peer.
+func (s *server) Silent() bool { return s.health.silent.Load() }
+
+// HangUp implements route.Peer.
+func (s *server) HangUp() { s.streams.HangUp() }
+
+// Close implements route.Peer.
+func (s *server) Close(cause error) {
+	if cause != ErrClosed {
+		cause = &lostError{s.Addr, cause}
+	}
+	s.streams.Close(cause)
+	_ = s.conn.Close()
+}
+
+// Open implements stream.Server.
+func (s *server) Open(ctx context.Context) (pb.Sequence_StreamClient, error) {
+	return s.rpc.Stream(ctx)
+}
+
+// Answered notes any word from the server.
+func (s *server) Answered() {
 	if s.health.silent.Load() {
 		s.health.silent.Store(false)
-		s.c.cfg.Logger.Debug("server answers again", "addr", s.addr)
+		s.c.cfg.Logger.Debug("server answers again", "addr", s.Addr)
 	}
 }
 
@@ -81,24 +114,24 @@ func (s *server) seek(now time.Time) {
 // lost notes an attempt without an answer, which may mean that the table is old.
 func (s *server) lost(cause error) {
 	if !s.health.silent.Swap(true) {
-		s.c.cfg.Logger.Debug("server lost", "addr", s.addr, "cause", cause)
-		if of := s.set(); of != nil {
-			of.poke()
+		s.c.cfg.Logger.Debug("server lost", "addr", s.Addr, "cause", cause)
+		if of := s.Set(); of != nil {
+			of.Poke()
 		}
 	}
 }
 
-// streamEnded is what the end of a stream means for the calls on it. A server that has not
+// Ended is what the end of a stream means for the calls on it. A server that has not
 // begun to serve says so, and so does one of another cluster or era; every other end is a lost attempt.
-func (s *server) streamEnded(cause error) error {
+func (s *server) Ended(cause error) error {
 	if errors.Is(cause, seq.ErrNoQuorum) {
 		return cause
 	}
 	s.lost(cause)
-	if anyOf(cause, strange) {
+	if route.Strange(cause) {
 		return cause
 	}
-	return &lostError{s.addr, cause}
+	return &lostError{s.Addr, cause}
 }
 
 // attempt makes a unary call once, by the rules of the call that it is for: a round's
@@ -125,10 +158,10 @@ func (s *server) attempt(ctx context.Context, r *rules, round int, do func(conte
 		if r.ids {
 			s.idsHealth.silent.Store(false)
 		}
-		s.answered()
+		s.Answered()
 	case errors.Is(end, context.Canceled), end != nil && !r.patient:
 		return end // by the caller: it says nothing of the server
-	case silent && r.ids && lost.cause == errTimedOut:
+	case silent && r.ids && lost.cause == stream.ErrTimedOut:
 		s.idsHealth.hush()
 	case end != nil:
 	default:
@@ -151,46 +184,39 @@ func (s *server) try(ctx context.Context, limit time.Duration, do func(context.C
 	case err == nil:
 		return nil
 	case try.Err() != nil && (code == 0 || code == pb.ErrorCode_ERROR_CODE_DEADLINE):
-		return &lostError{s.addr, errTimedOut}
-	case code != 0 || errors.Is(err, errMalformed) || final(err):
+		return &lostError{s.Addr, stream.ErrTimedOut}
+	case code != 0 || errors.Is(err, stream.ErrMalformed) || final(err):
 		return err
 	}
 	switch status.Code(err) {
 	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded:
-		return &lostError{s.addr, err}
+		return &lostError{s.Addr, err}
 	case codes.InvalidArgument, codes.OutOfRange, codes.ResourceExhausted:
-		return fmt.Errorf("%w: %s: %w", seq.ErrBadArgument, s.addr, err)
+		return fmt.Errorf("%w: %s: %w", seq.ErrBadArgument, s.Addr, err)
 	}
-	return &namelessError{s.addr, err}
+	return &namelessError{s.Addr, err}
 }
 
-// queue gives a key a slot in a batch on one of the streams. Without an error the batch is
-// completed exactly once, within about AttemptTimeout.
-func (s *server) queue(space *seq.Space, key Key, count uint32, r *request) (slot, error) {
-	k := s.balance.pick()
-	t, full, err := s.streams[k].enqueue(space, key, count, r, s.room(k))
-	if full {
-		t, _, err = s.streams[1-k].enqueue(space, key, count, r, s.room(1-k))
-	}
-	return t, err
-}
+// sweepEvery is the longest time between two passes of sweepLoop.
+const sweepEvery = DefaultAttemptTimeout / 4
 
-// queueAll is queue for the keys of a NextBatch at idx, all in one batch.
-func (s *server) queueAll(space *seq.Space, keys *takes, idx []int) (slot, error) {
-	k := s.balance.pick()
-	t, full, err := s.streams[k].enqueueAll(space, keys, idx, s.room(k))
-	if full {
-		t, _, err = s.streams[1-k].enqueueAll(space, keys, idx, s.room(1-k))
+// sweepLoop gives up attempts on streams that take too long, and asks whether servers are back that calls
+// for IDs go by. One ticker for all calls costs less than a timer for each.
+func (c *Client) sweepLoop() {
+	tick := time.NewTicker(min(max(c.cfg.AttemptTimeout/4, time.Millisecond), sweepEvery))
+	defer tick.Stop()
+	var all []*route.Server
+	for {
+		select {
+		case <-c.ctx.Done():
+			return
+		case now := <-tick.C:
+			all = c.table.Servers(all[:0])
+			for _, one := range all {
+				s := peer(one)
+				s.seek(now)
+				s.streams.Sweep(now)
+			}
+		}
 	}
-	return t, err
-}
-
-// room is how many keys may wait for a stream: MaxQueue for both together.
-func (s *server) room(stream int) int { return (s.c.cfg.MaxQueue + 1 - stream) / 2 }
-
-func (s *server) close(cause error) {
-	for _, st := range s.streams {
-		st.close(cause)
-	}
-	_ = s.conn.Close()
 }

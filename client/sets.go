@@ -1,6 +1,7 @@
 package client
 
 import (
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 )
@@ -34,17 +35,17 @@ func (s Sets) Of(id seq.SectionID) Set {
 // SetsOf says which Set has each key by the map of now, the UIDs first and then the string keys, as indices
 // of Sets().All. nil: there is one Set, or the space is not known.
 func (c *Client) SetsOf(space string, uids []seq.UID, names []string) []int {
-	v := c.table.view.Load()
-	if v == nil || v.alone() {
+	v := c.table.View()
+	if v == nil || v.Alone() {
 		return nil
 	}
-	of, err := v.mapping.Space(space)
+	of, err := v.Mapping.Space(space)
 	if err != nil {
 		return nil
 	}
 	out := make([]int, 0, len(uids)+len(names))
-	for _, uid := range append(uids[:len(uids):len(uids)], keysOf(names).places...) {
-		out = append(out, v.sets.Index(of.SectionOf(uid)))
+	for _, uid := range append(uids[:len(uids):len(uids)], stream.KeysOf(names).Places...) {
+		out = append(out, v.Sets.Index(of.SectionOf(uid)))
 	}
 	return out
 }
@@ -52,27 +53,27 @@ func (c *Client) SetsOf(space string, uids []seq.UID, names []string) []int {
 // Sets are the Sets of now, for tools and metrics; none before the first route table. With
 // Config.Indirect their tables are not known.
 func (c *Client) Sets() Sets {
-	v := c.table.view.Load()
+	v := c.table.View()
 	if v == nil {
 		return Sets{}
 	}
-	out := Sets{Map: v.sets}
-	if len(v.sets.Sets) == 0 {
-		of := v.root().of
-		return Sets{All: []Set{{ClusterID: of.id(), Incarnation: v.root().life, Sections: v.mapping.Sections(), Routes: v.root().routes, Away: of.outage.reason()}}}
+	out := Sets{Map: v.Sets}
+	if len(v.Sets.Sets) == 0 {
+		of := v.Root().Of
+		return Sets{All: []Set{{ClusterID: of.ID(), Incarnation: v.Root().Life, Sections: v.Mapping.Sections(), Routes: v.Root().Routes, Away: of.Care.Reason()}}}
 	}
-	for i, one := range v.sets.Sets {
+	for i, one := range v.Sets.Sets {
 		s := Set{Name: one.Name, ClusterID: one.Cluster, Addrs: one.Addrs}
-		if i < len(v.parts) {
-			s.Incarnation = v.parts[i].life
+		if i < len(v.Parts) {
+			s.Incarnation = v.Parts[i].Life
 		}
-		if !v.alone() || !c.cfg.Indirect {
-			s.Routes, s.Away = v.parts[i].routes, v.parts[i].of.outage.reason()
+		if !v.Alone() || !c.cfg.Indirect {
+			s.Routes, s.Away = v.Parts[i].Routes, v.Parts[i].Of.Care.Reason()
 		}
 		out.All = append(out.All, s)
 	}
-	for id := range v.mapping.Sections() {
-		out.All[v.sets.Index(seq.SectionID(id))].Sections++
+	for id := range v.Mapping.Sections() {
+		out.All[v.Sets.Index(seq.SectionID(id))].Sections++
 	}
 	return out
 }

@@ -167,6 +167,16 @@ func (r *roster) highest(own seq.Incarnation) uint64 {
 	return v
 }
 
+// laterEra reports whether a live AllocSvr tells a later era than own.
+func (r *roster) laterEra(own seq.Incarnation) bool {
+	for _, m := range r.members {
+		if m.State == StateAlive && m.Meta.Role == RoleAlloc && own.Newer(m.Meta.Incarnation) {
+			return true
+		}
+	}
+	return false
+}
+
 // strangers are the addresses that a warning was given of. The map is bounded.
 type strangers map[string]time.Time
 

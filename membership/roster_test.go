@@ -169,6 +169,36 @@ func TestTheHighestTableVersionIsThatOfTheLiving(t *testing.T) {
 	}
 }
 
+func TestALaterEraIsToldByALiveAllocSvrOfTheSameClusterAlone(t *testing.T) {
+	life := func(cluster byte, era seq.Era) seq.Incarnation {
+		return seq.Incarnation{Cluster: seq.ClusterID{cluster}, Era: era, Binding: seq.ClusterID{byte(era) + 1}}
+	}
+	for name, row := range map[string]struct {
+		role Role
+		life seq.Incarnation
+		dead bool
+		want bool
+	}{
+		"later":           {RoleAlloc, life(1, 2), false, true},
+		"a store":         {RoleStore, life(1, 2), false, false},
+		"dead":            {RoleAlloc, life(1, 2), true, false},
+		"the same":        {RoleAlloc, life(1, 1), false, false},
+		"earlier":         {RoleAlloc, life(1, 0), false, false},
+		"another cluster": {RoleAlloc, life(2, 2), false, false},
+		"tells none":      {RoleAlloc, seq.Incarnation{}, false, false},
+	} {
+		r := newRoster("me", time.Hour)
+		m := node("a", 1)
+		m.Role, m.Incarnation = row.role, row.life
+		if r.alive(m, "g", at(0)); row.dead {
+			r.gone("a", at(1))
+		}
+		if got := r.laterEra(life(1, 1)); got != row.want {
+			t.Errorf("%s: got %v, want %v", name, got, row.want)
+		}
+	}
+}
+
 func TestWhomANodeTriesToJoin(t *testing.T) {
 	live := Member{State: StateAlive, Gossip: "live:1"}
 	dead := Member{State: StateDead, Gossip: "dead:1"}

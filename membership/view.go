@@ -131,6 +131,14 @@ func (v *View) HighestTableVersion() uint64 {
 	return max(v.meta.TableVersion, v.roster.highest(v.meta.Incarnation))
 }
 
+// LaterEra reports whether a live AllocSvr is of a later era of this cluster. Its tables count from the
+// beginning, so HighestTableVersion says nothing of them.
+func (v *View) LaterEra() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.roster.laterEra(v.meta.Incarnation)
+}
+
 // Strangers returns how many addresses were heard lately of nodes of another cluster that has this one's name.
 func (v *View) Strangers() int {
 	v.mu.Lock()

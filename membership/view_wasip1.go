@@ -25,6 +25,9 @@ func (v *View) Members() []Member { return nil }
 // HighestTableVersion is 0.
 func (v *View) HighestTableVersion() uint64 { return 0 }
 
+// LaterEra is false.
+func (v *View) LaterEra() bool { return false }
+
 // SetTableVersion does nothing.
 func (v *View) SetTableVersion(uint64) {}
 

@@ -24,7 +24,7 @@ func full(t *testing.T) *router.Router {
 	t.Helper()
 	cluster := clienttest.Start(t, 1)
 	cluster.AddTag("order")
-	r := start(t, router.Config{Allocs: cluster.Addrs(), RESPListen: "127.0.0.1:0", ConsoleListen: "127.0.0.1:0", Name: "router-full", MaxInWork: rpc.MinInWork, AttemptTimeout: patience, Timeout: 4 * patience})
+	r := start(t, router.Config{Allocs: cluster.Addrs(), Leaf: true, RESPListen: "127.0.0.1:0", ConsoleListen: "127.0.0.1:0", Name: "router-full", MaxInWork: rpc.MinInWork, AttemptTimeout: patience, Timeout: 4 * patience})
 	until(t, "it has a table", func() bool { return r.Ready() == nil })
 	cluster.Nodes[0].Hang()
 	ctx, cancel := context.WithCancel(bounded(t))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/browser"
 	"github.com/seqsvr/seqsvr/internal/hostport"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/tracing"
@@ -26,6 +27,11 @@ type Config struct {
 	Listen string
 	// HTTPListen is host:port of the HTTP front; empty: none.
 	HTTPListen string
+	// HTTPHosts are names that the HTTP front may be asked by, beside IP addresses, localhost and the
+	// host of HTTPListen. Web pages of these names may send requests, other pages may not.
+	HTTPHosts []string
+	// Leaf serves the paths of Leaf that take numbers by GET.
+	Leaf bool
 	// RESPListen is host:port of the front for clients of Redis; empty: none.
 	RESPListen string
 	// ConsoleListen is host:port of the console; empty: none. ConsoleHosts are names that it
@@ -80,6 +86,8 @@ type Config struct {
 	TLS *rpc.TLS
 	// Guard checks every call; nil: everybody may do everything.
 	Guard *auth.Guard
+	// Refused counts what is refused and closed. If nil, the router makes one.
+	Refused *rpc.Refused
 	// Traces makes spans of unary calls and HTTP requests; nil: none.
 	Traces *tracing.Tracer
 	// Logger takes what operators should see; nil: none.
@@ -99,6 +107,11 @@ func (cfg Config) Validate() error {
 	for field, value := range map[string]string{"HTTPListen": cfg.HTTPListen, "RESPListen": cfg.RESPListen, "ConsoleListen": cfg.ConsoleListen, "GossipListen": cfg.GossipListen} {
 		if value != "" {
 			addr(field, hostport.Listen(value))
+		}
+	}
+	for field, names := range map[string][]string{"HTTPHosts": cfg.HTTPHosts, "ConsoleHosts": cfg.ConsoleHosts} {
+		if err := browser.CheckNames(names); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", field, err))
 		}
 	}
 	if cfg.Advertise != "" || cfg.GossipListen != "" { // nobody is told otherwise

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/browser"
 	"github.com/seqsvr/seqsvr/internal/console"
 	"github.com/seqsvr/seqsvr/internal/telemetry"
 )
@@ -23,8 +24,8 @@ func (r *Router) ConsoleAddr() string {
 // its own, and past the admission: a page takes no place of callers.
 func (r *Router) serveConsole(ctx context.Context) error {
 	return console.New(console.Config{
-		Server: r.cfg.Name, Client: r.sdk, Dial: r.cfg.TLS.DialSets(auth.Alloc), Hosts: r.cfg.ConsoleHosts,
-		Guard: r.cfg.Guard, Shown: r.cfg.TLS.Shown, Calls: r.seen, Logger: r.cfg.Logger,
+		Server: r.cfg.Name, Client: r.sdk, Dial: r.cfg.TLS.DialSets(auth.Alloc), Names: browser.NewNames("console-hosts", r.cfg.ConsoleListen, r.cfg.ConsoleHosts),
+		Guard: r.cfg.Guard, Shown: r.cfg.TLS.Shown, Calls: r.seen, Refused: r.cfg.Refused, Logger: r.cfg.Logger,
 	}).Serve(ctx, r.pageLis)
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/browser"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -29,11 +30,14 @@ import (
 type front struct {
 	methods
 	guard   *auth.Guard
+	refused *rpc.Refused
 	shown   func(*tls.ConnectionState) auth.Shown // what a connection showed
 	sdk     *client.Client
 	maxBody *atomic.Int64 // in bytes
 	bodies  *atomic.Int64 // bytes of bodies in memory, of all requests
 	isReady func() error  // as the admin listener has it
+	names   browser.Names // that requests are addressed to
+	leaf    bool          // Leaf's paths that take numbers are served
 	log     *slog.Logger
 }
 
@@ -46,7 +50,7 @@ type route struct {
 	method, path string // path as http.ServeMux reads it
 	do           handler
 	fault        faultShape
-	takes        bool // a GET that hands something out, so that a HEAD must not be one
+	takes        bool // a GET that hands something out, as Leaf has it: not for a HEAD, nor for browsers
 
 	// Of /v1: the messages of the request, with what is there if nothing is given, and of
 	// the answer, and fields one of which must be given.
@@ -75,13 +79,17 @@ func (f *front) routes() []route {
 }
 
 func newFront(r *Router) http.Handler {
-	f := &front{methodsOf(r.services, r.cfg.Guard, rpc.NewChanges(r.cfg.Logger, r.cfg.Guard, nil)), r.cfg.Guard, r.cfg.TLS.Shown, r.sdk, &r.maxBody, new(atomic.Int64), r.Ready, r.cfg.Logger}
+	f := &front{methodsOf(r.services, r.cfg.Guard, rpc.NewChanges(r.cfg.Logger, r.cfg.Guard, nil)), r.cfg.Guard, r.cfg.Refused, r.cfg.TLS.Shown, r.sdk, &r.maxBody, new(atomic.Int64), r.Ready,
+		browser.NewNames("http-hosts", r.cfg.HTTPListen, r.cfg.HTTPHosts), r.cfg.Leaf, r.cfg.Logger}
 	stats := &r.http
 	mux := http.NewServeMux()
 	for _, one := range f.routes() {
 		mux.Handle(one.path, stats.watch(one.path, f.serve(one)))
 	}
 	mux.Handle("/", stats.watch(otherRoutes, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !f.meant(w, r, plainFault) {
+			return
+		}
 		plainFault(w, http.StatusNotFound, fault{Code: "NOT_FOUND", Message: "no such path: " + r.URL.Path})
 	})))
 	return mux
@@ -91,8 +99,7 @@ func newFront(r *Router) http.Handler {
 func (f *front) serve(to route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		within := http.NewResponseController(w)
-		if foreign(r) {
-			to.fault(w, http.StatusForbidden, fault{Code: "FORBIDDEN", Message: "a web page of another site asks; numbers are not for pages"})
+		if !f.meant(w, r, to.fault) || to.takes && !f.served(w, r, to.fault) {
 			return
 		}
 		if r.Method != to.method && (to.method != http.MethodGet || to.takes || r.Method != http.MethodHead) {
@@ -164,17 +171,40 @@ func (b *countedBody) Read(p []byte) (int, error) {
 
 func (b *countedBody) done() { b.all.Add(-b.own) }
 
-// foreign says whether a browser sends the request for a page of another site. A GET takes
-// numbers for the paths of Leaf, and any page could have a browser make one.
-func foreign(r *http.Request) bool {
-	site := r.Header.Get("Sec-Fetch-Site")
-	return site != "" && site != "same-origin" && site != "none"
+// meant reports whether a request is for this router and not from a web page. If not, it answers.
+func (f *front) meant(w http.ResponseWriter, r *http.Request, shape faultShape) bool {
+	err := f.names.Check(r)
+	if err == nil {
+		err = browser.CheckSite(r)
+	}
+	return !f.refuses(w, r, shape, err)
+}
+
+// served reports whether a program may take numbers by GET, as Leaf has it. If not, it answers.
+func (f *front) served(w http.ResponseWriter, r *http.Request, shape faultShape) bool {
+	if !f.leaf {
+		shape(w, http.StatusNotFound, fault{Code: "NOT_FOUND", Message: "Leaf's paths that take numbers by GET are off: expected a router with --leaf, or POST below /v1"})
+		return false
+	}
+	return !f.refuses(w, r, shape, browser.CheckProgram(r))
+}
+
+// refuses answers a request that package browser found an error in.
+func (f *front) refuses(w http.ResponseWriter, r *http.Request, shape faultShape, err error) bool {
+	var wrong *browser.Error
+	if !errors.As(err, &wrong) {
+		return false
+	}
+	f.refused.Note(rpc.RefusedPage, r.RemoteAddr)
+	shape(w, wrong.Status, fault{Code: wrong.Code, Message: wrong.Error()})
+	return true
 }
 
 // fail writes the error of a call.
 func (f *front) fail(w http.ResponseWriter, r *http.Request, shape faultShape, err error) {
 	var quota *auth.QuotaError
 	code, what := faultOf(err)
+	f.refused.NoteError(err, r.RemoteAddr)
 	switch {
 	case errors.Is(err, errTooLarge):
 		code, what.Code = http.StatusRequestEntityTooLarge, "TOO_LARGE"

@@ -34,7 +34,7 @@ func FuzzHTTPBodies(f *testing.F) {
 	gone, leave := context.WithCancel(context.Background())
 	leave()
 	f.Fuzz(func(t *testing.T, path uint8, body []byte) {
-		req := httptest.NewRequest(http.MethodPost, posts[int(path)%len(posts)], bytes.NewReader(body)).WithContext(gone)
+		req := httptest.NewRequest(http.MethodPost, "http://localhost"+posts[int(path)%len(posts)], bytes.NewReader(body)).WithContext(gone)
 		req.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		front.ServeHTTP(w, req)

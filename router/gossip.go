@@ -52,7 +52,7 @@ func (r *Router) gossip(ctx context.Context) error {
 			own = routes.Version
 		}
 		view.SetTableVersion(own)
-		if view.HighestTableVersion() > own {
+		if view.HighestTableVersion() > own || view.LaterEra() {
 			r.sdk.Refresh()
 		}
 	}

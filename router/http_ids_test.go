@@ -141,7 +141,7 @@ func TestTheEnvelopeNamesWhatIsWrong(t *testing.T) {
 func TestLeafsPathsAnswerInText(t *testing.T) {
 	cluster := clienttest.Start(t, 2)
 	cluster.AddTag("leaf-segment-test")
-	r := start(t, router.Config{Allocs: cluster.Addrs()})
+	r := start(t, router.Config{Allocs: cluster.Addrs(), Leaf: true})
 	base := "http://" + r.HTTPAddr()
 	for _, row := range []struct{ query, want string }{{"", "1"}, {"?count=1", "2"}, {"?count=3", "3\n4\n5"}} {
 		if got := text(t, base+"/api/segment/get/leaf-segment-test"+row.query); got != row.want {
@@ -192,7 +192,7 @@ func TestLeafsPathsAnswerInText(t *testing.T) {
 
 func TestLeafsStatusShowsAllTagsOfTheCluster(t *testing.T) {
 	cluster := clienttest.Start(t, 3)
-	r := start(t, router.Config{Allocs: cluster.Addrs()})
+	r := start(t, router.Config{Allocs: cluster.Addrs(), Leaf: true})
 	base := "http://" + r.HTTPAddr()
 	for i := range 9 {
 		cluster.AddTag(fmt.Sprint("tag-", i))
@@ -351,7 +351,7 @@ func TestGeneratedIDsComeInEveryForm(t *testing.T) {
 func TestHTTPNamesWhatIsWrongWithIDs(t *testing.T) {
 	cluster := clienttest.Start(t, 2)
 	cluster.AddTag("order")
-	r := start(t, router.Config{Allocs: cluster.Addrs()})
+	r := start(t, router.Config{Allocs: cluster.Addrs(), Leaf: true})
 	base := "http://" + r.HTTPAddr()
 	const kind, gen, dec, com, take = "application/json", "/v1/snowflake/generate", "/v1/snowflake/decode", "/v1/snowflake/compose", "/v1/segment/take"
 	rows := []struct {

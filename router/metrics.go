@@ -84,6 +84,7 @@ func (r *Router) Collect(ch chan<- prometheus.Metric) {
 	}
 	telemetry.SendAdmission(ch, r.inWork)
 	telemetry.SendAuth(ch, r.cfg.Guard)
+	telemetry.SendRefused(ch, r.cfg.Refused)
 	stats := r.sdk.Stats()
 	mTries.Send(ch, float64(stats.Retries))
 	mPauses.Send(ch, float64(stats.Pauses))

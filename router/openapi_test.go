@@ -230,7 +230,7 @@ func TestTheDescriptionIsServedAndTheRootLeadsToIt(t *testing.T) {
 	front := idleFront(t)
 	get := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
-		front.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		front.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))
 		return w
 	}
 	w := get("/openapi.yaml")
@@ -295,7 +295,7 @@ func TestWhatTheGuardAnswersIsDescribed(t *testing.T) {
 		}
 	}
 	f := &front{methods: methodsOf(services{}, guard, rpc.NewChanges(slog.New(slog.DiscardHandler), guard, nil)), guard: guard, maxBody: new(atomic.Int64), bodies: new(atomic.Int64), log: slog.New(slog.DiscardHandler),
-		shown: func(*tls.ConnectionState) auth.Shown { return auth.Shown{} }}
+		shown: func(*tls.ConnectionState) auth.Shown { return auth.Shown{} }, leaf: true}
 	f.maxBody.Store(1 << 20)
 	all, met := description(t), map[int]int{}
 	for _, to := range f.routes() {
@@ -308,6 +308,7 @@ func TestWhatTheGuardAnswersIsDescribed(t *testing.T) {
 		for who, token := range map[string]string{"nobody": "", "nothing": tokens["nothing"].Secret(), "everything": spent.Token} {
 			path := strings.NewReplacer("{$}", "", "{tag}", "t", "{key}", "default").Replace(to.path)
 			r := httptest.NewRequest(to.method, path+request.query, strings.NewReader(request.body))
+			r.Host = "localhost"
 			r.Header.Set("Content-Type", "application/json")
 			if token != "" {
 				r.Header.Set(rpc.AuthHeader, "Bearer "+token)

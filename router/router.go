@@ -79,6 +79,10 @@ func New(cfg Config) (*Router, error) {
 	if cfg.Name == "" {
 		cfg.Name = "router-" + seq.NewSession().String()[:8]
 	}
+	if cfg.Refused == nil {
+		cfg.Refused = rpc.NewRefused(cfg.Logger)
+	}
+	cfg.TLS.CountRefused(cfg.Refused)
 	r := &Router{cfg: cfg, leaving: make(chan struct{})}
 	creds, err := cfg.TLS.ServerCreds(rpc.OptionalClients)
 	if err != nil {
@@ -96,13 +100,14 @@ func New(cfg Config) (*Router, error) {
 		r.unlisten()
 		return nil, fmt.Errorf("router: %w", err)
 	}
-	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID, Incarnation: r.sdk.Incarnation, Creds: creds, Auth: cfg.Guard, MaxRecv: maxRequest,
+	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID, Incarnation: r.sdk.Incarnation, Creds: creds, Auth: cfg.Guard, Refused: cfg.Refused, MaxRecv: maxRequest,
 		MaxConcurrentStreams: maxCalls(cmp.Or(cfg.MaxInWork, DefaultMaxInWork)), MaxCancels: maxCancels},
 		append(cfg.Traces.ServerOptions(), r.calls.Options()...)...)
 	cfg.TLS.WarnExposed(cfg.Logger, r.Addr(), r.HTTPAddr(), r.RESPAddr(), r.ConsoleAddr())
 	r.inWork = rpc.NewAdmission(DefaultMaxInWork)
 	r.resp = resp.New(admitted{r.sdk, newDoor(r.sdk, r.inWork)}, cfg.Logger)
 	r.resp.Authorize(cfg.Guard, cfg.TLS.Shown)
+	r.resp.CountRefused(cfg.Refused)
 	if err := r.SetLimits(cfg); err != nil {
 		r.unlisten()
 		return nil, errors.Join(err, r.sdk.Close())

@@ -336,8 +336,10 @@ func TestHealthFollowsTheFirstTable(t *testing.T) {
 
 func TestARouterIsSeenInTheGossipAndHearsOfNewTables(t *testing.T) {
 	cluster := clienttest.Start(t, 1)
+	old := seq.Incarnation{Cluster: seq.ClusterID{1}, Binding: seq.ClusterID{1}}
+	cluster.Live(old)
 	view, err := membership.Start(membership.Config{
-		Name: "alloc-0", ClusterID: clienttest.ClusterID, Meta: membership.Meta{Role: membership.RoleAlloc, Addr: cluster.Nodes[0].Addr()},
+		Name: "alloc-0", ClusterID: clienttest.ClusterID, Meta: membership.Meta{Role: membership.RoleAlloc, Addr: cluster.Nodes[0].Addr(), Incarnation: old},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -358,6 +360,12 @@ func TestARouterIsSeenInTheGossipAndHearsOfNewTables(t *testing.T) {
 	cluster.Publish()
 	view.SetTableVersion(2)
 	shown(func(m membership.Meta) bool { return m.TableVersion == 2 })
+
+	// The same of a restored cluster, whose tables begin at lower versions.
+	next := seq.Incarnation{Cluster: old.Cluster, Era: 1, Binding: seq.ClusterID{2}}
+	cluster.Live(next)
+	view.SetIncarnation(next)
+	shown(func(m membership.Meta) bool { return m.Incarnation == next })
 }
 
 func TestAConfigurationThatIsNotSoundIsRefused(t *testing.T) {

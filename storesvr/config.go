@@ -52,6 +52,8 @@ type Config struct {
 	TLS *rpc.TLS
 	// Guard checks every call; nil: everybody may do everything.
 	Guard *auth.Guard
+	// Refused counts what is refused and closed. If nil, the store makes one.
+	Refused *rpc.Refused
 
 	// Traces makes spans of the calls of traced callers; nil: none.
 	Traces *tracing.Tracer
@@ -121,6 +123,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Clock == nil {
 		c.Clock = clock.Boot()
+	}
+	if c.Refused == nil {
+		c.Refused = rpc.NewRefused(c.Logger)
 	}
 	return c
 }

@@ -85,6 +85,7 @@ func (s *Store) Collect(ch chan<- prometheus.Metric) {
 	}
 	telemetry.SendTraces(ch, s.cfg.Traces)
 	telemetry.SendAuth(ch, s.cfg.Guard)
+	telemetry.SendRefused(ch, s.cfg.Refused)
 }
 
 // Ready is nil while the store votes; else the reason why not.

@@ -38,6 +38,7 @@ func New(cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("start store: %w", err)
 	}
 	cfg = cfg.withDefaults()
+	cfg.TLS.CountRefused(cfg.Refused)
 	creds, err := cfg.TLS.ServerCreds(rpc.RequireClients)
 	if err != nil {
 		return nil, fmt.Errorf("start store: %w", err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr"
 	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 )
 
 func main() {
@@ -29,7 +30,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 func (o *options) serve(ctx context.Context) error {
 	go daemon.FollowProcessors(ctx, o.Common.Logger)
 	return o.Serve(ctx, "allocsvr", func() (daemon.Service, error) {
-		o.Config.Traces = o.Common.Traces
+		o.Config.Traces, o.Config.Refused = o.Common.Traces, rpc.NewRefused(o.Common.Logger)
 		server, err := allocsvr.New(o.Config)
 		if err != nil {
 			return nil, usageOf(err)

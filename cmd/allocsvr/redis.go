@@ -33,7 +33,7 @@ func (o *options) openRESP(server *allocsvr.Server) (daemon.Service, error) {
 		return server, nil
 	}
 	cfg := o.resp
-	cfg.Allocs, cfg.ClusterID, cfg.TLS, cfg.Logger = []string{server.Addr()}, o.ClusterID, o.Config.TLS, o.Common.Logger
+	cfg.Allocs, cfg.ClusterID, cfg.TLS, cfg.Refused, cfg.Logger = []string{server.Addr()}, o.ClusterID, o.Config.TLS, o.Config.Refused, o.Common.Logger
 	front, err := router.NewRESP(cfg, server)
 	if err != nil {
 		return nil, fmt.Errorf("front for clients of Redis (--resp): %w", err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/browser"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/telemetry"
 )
@@ -27,8 +28,8 @@ type Config struct {
 	Server string         // the process that shows it: router-1
 	Client *client.Client // knows the route table, and looks UIDs up; its owner closes it
 	Dial   []grpc.DialOption
-	// Hosts are names that requests may be addressed to, beside IP addresses and localhost.
-	Hosts []string
+	// Names are those that requests may be addressed to.
+	Names browser.Names
 	// Guard checks the caller, as one of Admin's methods; nil: every caller may look.
 	Guard *auth.Guard
 	// Shown is what a TLS connection proved; nil without TLS.
@@ -36,8 +37,10 @@ type Config struct {
 	// Calls tells what callers of this process saw since its start; nil: nothing is known.
 	Calls func() Calls
 	// Drill tells of the drill that this process runs; nil: none.
-	Drill  func() *Drill
-	Logger *slog.Logger // nil: none
+	Drill func() *Drill
+	// Refused counts the requests that are refused. If nil, none is counted.
+	Refused *rpc.Refused
+	Logger  *slog.Logger // nil: none
 }
 
 // Calls are totals since the start of a process, of its fronts together.

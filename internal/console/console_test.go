@@ -24,6 +24,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr"
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/browser"
 	"github.com/seqsvr/seqsvr/internal/console"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -149,11 +150,11 @@ func TestNothingButGETIsAnswered(t *testing.T) {
 }
 
 func TestOnlyRequestsThatAreMeantForUsAreAnswered(t *testing.T) {
-	s := start(t, func(c *console.Config) { c.Hosts = []string{"seq.example.net"} })
+	s := start(t, func(c *console.Config) { c.Names = browser.NewNames("console-hosts", "", []string{"seq.example.net"}) })
 	for host, want := range map[string]int{
 		"127.0.0.1": 200, "127.0.0.1:7470": 200, "[::1]:7470": 200, "10.1.2.3": 200, "localhost": 200, "LocalHost:1": 200,
 		"seq.example.net": 200, "SEQ.example.net:443": 200,
-		"evil.example": 421, "evil.example:7470": 421, "localhost.evil.example": 421, "127.0.0.1.evil.example": 421, "seq.example.net.evil.example": 421,
+		"seq.example.net.": 200, "evil.example": 421, "evil.example:7470": 421, "localhost.evil.example": 421, "127.0.0.1.evil.example": 421, "seq.example.net.evil.example": 421,
 	} {
 		for _, path := range []string{"/", "/assets/app.js", "/api/uid?uid=x"} {
 			reply, body := s.ask(t, http.MethodGet, path, host)

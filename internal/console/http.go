@@ -3,13 +3,10 @@ package console
 import (
 	"encoding/json"
 	"errors"
-	"net"
 	"net/http"
-	"net/netip"
-	"slices"
-	"strings"
 
 	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/browser"
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -46,8 +43,10 @@ func (c *Console) guarded(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		if !c.addressed(r.Host) {
-			refuse(w, http.StatusMisdirectedRequest, "addressed to "+r.Host+": expected an IP address, localhost or a name in --console-hosts")
+		var wrong *browser.Error
+		if errors.As(c.cfg.Names.Check(r), &wrong) {
+			c.cfg.Refused.Note(rpc.RefusedPage, r.RemoteAddr)
+			refuse(w, wrong.Status, wrong.Error())
 			return
 		}
 		if r.Method != http.MethodGet {
@@ -59,25 +58,11 @@ func (c *Console) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// addressed tells whether a request was meant for us. A page of somebody else's, whose name
-// was pointed at our address to get around the browser's rules, says that name.
-func (c *Console) addressed(host string) bool {
-	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		name = h
-	}
-	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
-	if _, err := netip.ParseAddr(name); err == nil {
-		return true
-	}
-	return strings.EqualFold(name, "localhost") ||
-		slices.ContainsFunc(c.cfg.Hosts, func(known string) bool { return strings.EqualFold(name, known) })
-}
-
 // checked lets through callers that may look at the cluster and call the method.
 func (c *Console) checked(method string, next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := c.may(r, method); err != nil {
+			c.cfg.Refused.NoteError(err, r.RemoteAddr)
 			fail(w, err)
 			return
 		}

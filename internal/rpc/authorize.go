@@ -52,7 +52,10 @@ func CallerOf(w auth.Who) any {
 
 // authorizer checks calls by an auth.Guard. It stands behind the guard that translates
 // errors and recovers.
-type authorizer struct{ by *auth.Guard }
+type authorizer struct {
+	by      *auth.Guard
+	refused *Refused
+}
 
 func (a authorizer) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	who := WhoOf(ctx)
@@ -66,7 +69,7 @@ func (a authorizer) unary(ctx context.Context, req any, info *grpc.UnaryServerIn
 // Sequence.Stream that is not allowed is answered with the error, and the stream goes on;
 // every other stream ends.
 func (a authorizer) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-	s := &checkedStream{ServerStream: stream, by: a.by, who: WhoOf(stream.Context()), method: info.FullMethod}
+	s := &checkedStream{ServerStream: stream, by: a.by, refused: a.refused, who: WhoOf(stream.Context()), method: info.FullMethod}
 	s.ctx = withWho(stream.Context(), s.who)
 	if err := a.by.Check(s.who, s.method, nil); err != nil {
 		return err
@@ -76,11 +79,12 @@ func (a authorizer) stream(srv any, stream grpc.ServerStream, info *grpc.StreamS
 
 type checkedStream struct {
 	grpc.ServerStream
-	by     *auth.Guard
-	who    auth.Who
-	method string
-	ctx    context.Context
-	send   sync.Mutex // guards ServerStream.SendMsg
+	by      *auth.Guard
+	refused *Refused
+	who     auth.Who
+	method  string
+	ctx     context.Context
+	send    sync.Mutex // guards ServerStream.SendMsg
 }
 
 // Context implements grpc.ServerStream.
@@ -100,6 +104,7 @@ func (s *checkedStream) RecvMsg(m any) error {
 		if !answered {
 			return err
 		}
+		s.refused.noteCall(s.ctx, err)
 		refusal := &pb.StreamReply{Id: call.GetId(), Result: &pb.StreamReply_Error{Error: ToKeyError(0, err)}}
 		if err := s.write(refusal); err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"net/netip"
 	"sync"
@@ -47,8 +46,7 @@ var (
 // the host that the connection comes from. Nodes that prove their role are not bounded.
 type cancels struct {
 	rate, burst int64 // in calls, a second and at once
-	log         *slog.Logger
-	seldom      seldom
+	refused     *Refused
 	paused      chan struct{} // one for each connection that waits
 
 	mu    sync.Mutex // guards peers
@@ -61,9 +59,9 @@ type canceller struct {
 	until time.Time // the next connections wait until then
 }
 
-func newCancels(rate int, streams uint32, log *slog.Logger) *cancels {
-	rate = cmp.Or(rate, maxCancels)
-	return &cancels{rate: int64(rate), burst: int64(max(rate, int(streams))), log: log, paused: make(chan struct{}, maxPaused), peers: map[any]*canceller{}}
+func newCancels(cfg ServerConfig) *cancels {
+	rate := cmp.Or(cfg.MaxCancels, maxCancels)
+	return &cancels{rate: int64(rate), burst: int64(max(rate, int(cfg.MaxConcurrentStreams))), refused: cfg.Refused, paused: make(chan struct{}, maxPaused), peers: map[any]*canceller{}}
 }
 
 // peerKey is by what a peer is known; nil for a node, which is not bounded.
@@ -164,6 +162,7 @@ func (c *cancels) watch(conn net.Conn, info credentials.AuthInfo) (*watched, err
 		return nil, nil
 	}
 	if err := c.wait(who); err != nil {
+		c.refused.Note(RefusedCancelled, conn.RemoteAddr().String())
 		return nil, err
 	}
 	return &watched{Conn: conn, by: c, who: who, in: frames{skip: preface}}, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"log/slog"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -69,7 +68,7 @@ func (p *testPeer) reset(calls ...uint32) (closed bool) {
 }
 
 func testCancels(rate int, streams uint32) *cancels {
-	return newCancels(rate, streams, slog.New(slog.DiscardHandler))
+	return newCancels(ServerConfig{MaxCancels: rate, MaxConcurrentStreams: streams, Refused: NewRefused(nil)})
 }
 
 func TestAPeerMayCancelSoManyCallsASecondBeforeTheyAreServed(t *testing.T) {
@@ -81,6 +80,9 @@ func TestAPeerMayCancelSoManyCallsASecondBeforeTheyAreServed(t *testing.T) {
 		}
 		if !p.reset(p.open(1)...) {
 			t.Error("open after one more")
+		}
+		if got := by.refused.Totals(); len(got) != 1 || got[0] != (Refusal{RefusedCancelled, "192.0.2.1", 1}) {
+			t.Errorf("an operator sees %v", got)
 		}
 		if other := newPeer(t, by, "192.0.2.2"); other.reset(other.open(256)...) {
 			t.Error("another peer has less for that")

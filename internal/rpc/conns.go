@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -51,10 +52,14 @@ const (
 // errUnfinished closes a connection.
 var errUnfinished = errors.New("too many bytes of unfinished messages")
 
+// errUnread refuses the calls of a peer that does not read.
+var errUnread = fmt.Errorf("%w: replies that were not read", seq.ErrOverloaded)
+
 // traffic is a connection that counts what of it is in memory.
 type traffic struct {
 	net.Conn
-	limit      int64         // of unfinished
+	limit      int64 // of unfinished
+	refused    *Refused
 	all        *atomic.Int64 // unread of all connections of the server
 	closed     atomic.Bool
 	unread     atomic.Int64 // bytes of replies that gRPC holds
@@ -66,6 +71,7 @@ type traffic struct {
 func (t *traffic) Read(b []byte) (int, error) {
 	n, err := t.Conn.Read(b)
 	if t.unfinished.Add(int64(n)) > t.limit {
+		t.refused.Note(RefusedUnfinished, t.address())
 		return 0, errUnfinished
 	}
 	return n, err
@@ -76,8 +82,14 @@ func (t *traffic) Write(b []byte) (int, error) {
 	if err := t.Conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return 0, err
 	}
-	return t.Conn.Write(b)
+	n, err := t.Conn.Write(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		t.refused.Note(RefusedUnread, t.address())
+	}
+	return n, err
 }
+
+func (t *traffic) address() string { return t.Conn.RemoteAddr().String() }
 
 // Close implements net.Conn.
 func (t *traffic) Close() error {
@@ -129,7 +141,7 @@ func (t *traffic) full() error {
 	if t.unread.Load() <= limit {
 		return nil
 	}
-	return fmt.Errorf("%w: this connection has more than %d bytes of replies that were not read", seq.ErrOverloaded, limit)
+	return fmt.Errorf("%w: this connection has more than %d bytes of them", errUnread, limit)
 }
 
 // size is how many bytes a message travels as; 0 for what is no message.
@@ -183,7 +195,9 @@ type counting struct {
 	credentials.TransportCredentials
 	limit int64         // of the bytes of unfinished messages of one
 	all   *atomic.Int64 // bytes of replies that gRPC holds, of all
-	by    *cancels
+	// refused counts the connections that are closed. If nil, none is counted.
+	refused *Refused
+	by      *cancels
 }
 
 // countingCreds counts below creds; nil is plaintext.
@@ -191,12 +205,12 @@ func countingCreds(creds credentials.TransportCredentials, limit int, by *cancel
 	if creds == nil {
 		creds = insecure.NewCredentials()
 	}
-	return counting{creds, int64(limit), new(atomic.Int64), by}
+	return counting{creds, int64(limit), new(atomic.Int64), by.refused, by}
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
 func (c counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	t := &traffic{Conn: raw, limit: c.limit, all: c.all}
+	t := &traffic{Conn: raw, limit: c.limit, all: c.all, refused: c.refused}
 	conn, info, err := c.TransportCredentials.ServerHandshake(t)
 	if err != nil {
 		return nil, nil, err
@@ -212,7 +226,7 @@ func (c counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo,
 
 // Clone implements credentials.TransportCredentials.
 func (c counting) Clone() credentials.TransportCredentials {
-	return counting{c.TransportCredentials.Clone(), c.limit, c.all, c.by}
+	return counting{c.TransportCredentials.Clone(), c.limit, c.all, c.refused, c.by}
 }
 
 // reply is a message for a peer whose connection counts it.
@@ -334,7 +348,7 @@ func (c *counted) run(handler func() error) error {
 			return err
 		case <-look.C:
 			if at := c.sending.Load(); at != 0 && c.now()-at > int64(writeTimeout) {
-				return fmt.Errorf("%w: the replies of this stream are not read", seq.ErrOverloaded)
+				return fmt.Errorf("%w: of this stream", errUnread)
 			}
 		}
 	}

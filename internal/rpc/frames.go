@@ -155,8 +155,7 @@ func (w *watched) cancelled(calls int64) (tooMany bool) {
 	if calls == 0 || !w.by.count(w.who, calls, time.Now()) {
 		return false
 	}
-	w.by.seldom.warn(w.by.log, "a connection was closed: its peer cancels calls before they are served, or has them refused",
-		"from", w.RemoteAddr().String(), "a_second", w.by.rate, "at_once", w.by.burst)
+	w.by.refused.Note(RefusedCancelled, w.RemoteAddr().String())
 	_ = w.Close() // its reader ends
 	return true
 }

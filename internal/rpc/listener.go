@@ -27,7 +27,7 @@ func (t *TLS) Listen(lis net.Listener, clients Clients) (net.Listener, error) {
 	case t.plaintext == NoPlaintext:
 		return tls.NewListener(lis, cfg), nil
 	}
-	e := &eitherListener{Listener: lis, cfg: cfg, ready: make(chan accepted), silent: make(chan struct{}, maxSilent)}
+	e := &eitherListener{Listener: lis, cfg: cfg, refuse: t.refused, ready: make(chan accepted), silent: make(chan struct{}, maxSilent)}
 	e.open, e.close = context.WithCancel(context.Background())
 	go e.accept()
 	return e, nil
@@ -38,6 +38,7 @@ func (t *TLS) Listen(lis net.Listener, clients Clients) (net.Listener, error) {
 type eitherListener struct {
 	net.Listener
 	cfg    *tls.Config
+	refuse *Refused
 	ready  chan accepted
 	silent chan struct{}   // one for each connection whose first byte is waited for
 	open   context.Context // ends with Close
@@ -62,6 +63,7 @@ func (l *eitherListener) accept() {
 		case l.silent <- struct{}{}:
 			go l.look(conn)
 		default:
+			l.refuse.Note(RefusedConnections, conn.RemoteAddr().String())
 			_ = conn.Close()
 		}
 	}

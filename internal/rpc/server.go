@@ -99,6 +99,9 @@ type ServerConfig struct {
 	Changed func(Change)
 	// Auth checks each call and each message of a stream; nil: everybody may do everything.
 	Auth *auth.Guard
+	// Refused counts the calls that are refused and the connections that are closed. If nil,
+	// none is counted.
+	Refused *Refused
 }
 
 // NewServer is a gRPC server with this module's keepalive, message limits, error
@@ -124,7 +127,7 @@ func NewServer(cfg ServerConfig, extra ...grpc.ServerOption) *grpc.Server {
 		grpc.MaxConcurrentStreams(cfg.MaxConcurrentStreams),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinimum, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, MaxConnectionIdle: idleTimeout}),
-		grpc.Creds(countingCreds(cfg.Creds, 2*cfg.MaxRecv, newCancels(cfg.MaxCancels, cfg.MaxConcurrentStreams, cfg.Logger))),
+		grpc.Creds(countingCreds(cfg.Creds, 2*cfg.MaxRecv, newCancels(cfg))),
 		experimental.BufferPool(buffers),
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.ChainUnaryInterceptor(g.unary),
@@ -133,7 +136,7 @@ func NewServer(cfg ServerConfig, extra ...grpc.ServerOption) *grpc.Server {
 	c := NewChanges(cfg.Logger, cfg.Auth, cfg.Changed)
 	opts = append(opts, grpc.ChainUnaryInterceptor(c.unary), grpc.ChainStreamInterceptor(c.stream))
 	if cfg.Auth != nil {
-		a := authorizer{cfg.Auth}
+		a := authorizer{cfg.Auth, cfg.Refused}
 		opts = append(opts, grpc.ChainUnaryInterceptor(a.unary), grpc.ChainStreamInterceptor(a.stream))
 	}
 	opts = append(opts, grpc.ChainUnaryInterceptor(newAside().unary))
@@ -154,10 +157,11 @@ type guard struct {
 	log     *slog.Logger
 	cluster func() string
 	life    *lifeCheck
+	refused *Refused
 }
 
 func newGuard(cfg ServerConfig) guard {
-	return guard{cfg.Logger, cfg.ClusterID, &lifeCheck{own: cfg.Incarnation}}
+	return guard{cfg.Logger, cfg.ClusterID, &lifeCheck{own: cfg.Incarnation}, cfg.Refused}
 }
 
 // admit refuses calls that are for another cluster or from a build too far away.
@@ -172,7 +176,7 @@ func (g guard) admit(ctx context.Context) error {
 }
 
 func (g guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
-	defer g.finish(info.FullMethod, &err)
+	defer g.finish(ctx, info.FullMethod, &err)
 	t := trafficOf(ctx)
 	t.came(req)
 	if err := errors.Join(t.full(), g.admit(ctx)); err != nil {
@@ -192,7 +196,7 @@ func (g guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, n
 }
 
 func (g guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
-	defer g.finish(info.FullMethod, &err)
+	defer g.finish(stream.Context(), info.FullMethod, &err)
 	t := trafficOf(stream.Context())
 	if err := errors.Join(t.full(), g.admit(stream.Context())); err != nil {
 		return err
@@ -202,7 +206,7 @@ func (g guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServer
 	}
 	c := &counted{ServerStream: stream, traffic: t, begun: time.Now()}
 	return c.run(func() (err error) {
-		defer g.finish(info.FullMethod, &err)
+		defer g.finish(stream.Context(), info.FullMethod, &err)
 		err = next(srv, c)
 		t.refuse(err)
 		return err
@@ -210,7 +214,7 @@ func (g guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServer
 }
 
 // finish must be deferred directly: it recovers.
-func (g guard) finish(method string, err *error) {
+func (g guard) finish(ctx context.Context, method string, err *error) {
 	if p := recover(); p != nil {
 		g.log.Error("handler panicked", "method", method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 		if !recovers {
@@ -224,6 +228,7 @@ func (g guard) finish(method string, err *error) {
 	}
 	cause := *err
 	*err = ToStatus(cause)
+	g.refused.noteCall(ctx, cause)
 	if status.Code(*err) == codes.Internal {
 		g.log.Error("call failed", "method", method, "error", cause)
 	}

@@ -34,6 +34,7 @@ func (c serverCreds) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthI
 	}
 	secured, info, err := c.TransportCredentials.ServerHandshake(conn)
 	if bad := (*tls.CertificateVerificationError)(nil); errors.As(err, &bad) {
+		c.tls.refused.Note(RefusedCertificate, conn.RemoteAddr().String())
 		c.tls.complain.warn(c.tls.log, "a connection was refused for its certificate", "from", conn.RemoteAddr().String(), "error", err)
 	}
 	if shown, ok := info.(credentials.TLSInfo); ok && err == nil && c.tls.cluster != "" {
@@ -41,6 +42,14 @@ func (c serverCreds) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthI
 		return expiring(secured, who.Until), shownInfo{shown, who}, nil
 	}
 	return secured, info, err
+}
+
+// CountRefused has r count the handshakes and connections that are refused. It is for before
+// the first use.
+func (t *TLS) CountRefused(r *Refused) {
+	if t != nil {
+		t.refused = r
+	}
 }
 
 // Clone implements credentials.TransportCredentials.
@@ -73,12 +82,17 @@ func (l *lent) Close() error {
 	return l.Conn.Close()
 }
 
-// seldom logs one line a second at most.
-type seldom struct{ last atomic.Int64 } // of the latest line, in Unix nanoseconds
+// seldom logs at most one line a second, with how many were left out before it.
+type seldom struct {
+	last atomic.Int64 // time of the latest line, in Unix nanoseconds
+	left atomic.Uint64
+}
 
 func (s *seldom) warn(log *slog.Logger, text string, args ...any) {
 	now, last := time.Now().UnixNano(), s.last.Load()
 	if now-last >= int64(time.Second) && s.last.CompareAndSwap(last, now) {
-		log.Warn(text, args...)
+		log.Warn(text, append(args, "others_not_logged", s.left.Swap(0))...)
+		return
 	}
+	s.left.Add(1)
 }

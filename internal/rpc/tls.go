@@ -43,6 +43,7 @@ type TLS struct {
 	sets      func(cluster string) bool // clusters that are Sets beside it; nil: none
 	plaintext Plaintext
 	complain  seldom
+	refused   *Refused // see CountRefused
 
 	mu     sync.Mutex    // guards all below
 	own    auth.Identity // that the certificate must be of; empty: any

@@ -11,7 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/quorum"
 )
 
-const zonesRunbook = "docs/operations.md#zones"
+const zonesRunbook = "docs/deploy.md#zones"
 
 // storeZone is the zone of a store by its own word, or by the membership's of one that does
 // not answer.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
@@ -15,6 +16,9 @@ import (
 func (s *Server) Authorize(guard *auth.Guard, shown func(*tls.ConnectionState) auth.Shown) {
 	s.guard, s.shown = guard, shown
 }
+
+// CountRefused has r count what the server refuses and closes. It is for before Serve.
+func (s *Server) CountRefused(r *rpc.Refused) { s.refused = r }
 
 // look reads what a connection showed, after its first bytes have come.
 func (s *Server) look(c net.Conn) auth.Shown {

@@ -52,8 +52,10 @@ type Server struct {
 	ids   atomic.Uint64 // of connections
 	stats *stats
 	guard *auth.Guard // nil: everybody may do everything
-	shown func(*tls.ConnectionState) auth.Shown
-	waits patience
+	// refused counts the connections for which there is no place. If nil, none is counted.
+	refused *rpc.Refused
+	shown   func(*tls.ConnectionState) auth.Shown
+	waits   patience
 
 	maxPipeline atomic.Int64
 
@@ -121,6 +123,7 @@ func (s *Server) begin(ctx context.Context, c net.Conn) {
 	if s.stats.open.Add(1) > s.stats.maxConns.Load() {
 		s.left()
 		s.stats.rejected.Add(1)
+		s.refused.Note(rpc.RefusedConnections, c.RemoteAddr().String())
 		_ = c.SetWriteDeadline(time.Now().Add(time.Second))
 		_, _ = io.WriteString(c, "-ERR max number of clients reached\r\n")
 		_ = c.Close()

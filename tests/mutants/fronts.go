@@ -5,7 +5,7 @@ var frontMutants = []mutant{
 	{rule: "outage-is-of-all", name: "one AllocSvr with a quorum does not count", file: "client/outage.go", in: []string{"client"}, edits: []edit{
 		{"		case nil:\n			return nil, len(all)\n", "		case nil:\n"}}},
 	{rule: "outage-is-of-all", name: "a call ends though others have a quorum", file: "client/retry.go", in: []string{"client"}, edits: []edit{
-		{"	case in.outage.reason() != nil:\n", "	case true:\n"}}},
+		{"	case in.Care.Reason() != nil:\n", "	case true:\n"}}},
 	{rule: "outage-is-found", name: "an AllocSvr that cannot be reached has a say", file: "client/outage.go", in: []string{"client"}, edits: []edit{
 		{"		return errSilent\n", "		return nil\n"}}},
 	{rule: "outage-is-found", name: "a fallback waits for its patience though the quorum is lost",
@@ -63,6 +63,6 @@ var frontMutants = []mutant{
 		{"	if tx.broken {\n", "	if false {\n"}}},
 	{rule: "transactions-are-whole", name: "EXEC takes though a command of it is not allowed", file: "router/resp/transaction.go", in: []string{"router/resp"}, edits: []edit{
 		{"; tx.ops[i].err != nil {\n", "; false {\n"}}},
-	{rule: "orders-are-done-once", name: "keys that wait at the server fail with the others", file: "client/order.go", in: []string{"client"}, edits: []edit{
-		{"			if s.open() {\n", "			if false {\n"}}},
+	{rule: "orders-are-done-once", name: "keys that wait at the server fail with the others", file: "internal/sdk/stream/order.go", in: []string{"internal/sdk/stream"}, edits: []edit{
+		{"			if s.Open() {\n", "			if false {\n"}}},
 }

@@ -18,18 +18,18 @@ var onceMutants = []mutant{
 		{"			ids += len(id)\n", "			_ = id\n"}}},
 	{rule: "ordinary-spaces-refuse-ids", name: "an AllocSvr takes by an id that it does not keep", file: "allocsvr/api/once.go", in: []string{"allocsvr/api"}, edits: []edit{
 		{"	if err := space.KeepsIDs(); err != nil {\n		return nil, err\n	}\n	out :=", "	out :="}}},
-	{rule: "ordinary-spaces-refuse-ids", name: "the SDK sends an id that is not kept", file: "client/once.go", in: []string{"client"}, edits: []edit{
+	{rule: "ordinary-spaces-refuse-ids", name: "the SDK sends an id that is not kept", file: "seq/take.go", in: []string{"client"}, edits: []edit{
 		{"	return space.KeepsIDs()\n", "	return nil\n"}}},
 	{rule: "ordinary-spaces-refuse-ids", name: "a pipeline is refused with the ids in it", file: "router/resp/pipeline.go", in: []string{"router/resp"}, edits: []edit{
 		{"	case takeTag, takeID:\n", "	case takeTag, takeID, takeOnce:\n"},
 		{"	for _, g := range groups(ops, takeOnce, space) {\n		p.calls = append(p.calls, func(ctx context.Context) { p.sequences(ctx, g) })\n	}\n", ""}}},
 	{rule: "retry-repeats-its-id", name: "the retry of a single take has an id of its own", file: "client/next.go", in: []string{"client"}, edits: []edit{
-		{"		keys.requests = []request{*t.request}\n", "		again, _ := requestIn(space, nil)\n		keys.requests = []request{*again}\n"}}},
-	{rule: "retry-repeats-its-id", name: "a batch on a stream has no ids", file: "client/batch.go", in: []string{"client"}, edits: []edit{
-		{"	if keys.requests != nil {\n", "	if false {\n"}}},
-	{rule: "retry-repeats-its-id", name: "a call of its own has no ids", file: "client/nextbatch.go", in: []string{"client"}, edits: []edit{
-		{"	if b.requests != nil {\n", "	if false {\n"}}},
-	{rule: "retry-repeats-its-id", name: "what an order asks for again has other ids", file: "client/order.go", in: []string{"client"}, edits: []edit{
+		{"		keys.Requests = []stream.Request{*t.request}\n", "		again, _ := stream.RequestIn(space, nil)\n		keys.Requests = []stream.Request{*again}\n"}}},
+	{rule: "retry-repeats-its-id", name: "a batch on a stream has no ids", file: "internal/sdk/stream/batch.go", in: []string{"client"}, edits: []edit{
+		{"	if keys.Requests != nil {\n", "	if false {\n"}}},
+	{rule: "retry-repeats-its-id", name: "a call of its own has no ids", file: "internal/sdk/stream/takes.go", in: []string{"client"}, edits: []edit{
+		{"	if t.Requests != nil {\n", "	if false {\n"}}},
+	{rule: "retry-repeats-its-id", name: "what an order asks for again has other ids", file: "internal/sdk/stream/order.go", in: []string{"client"}, edits: []edit{
 		{"namedAt(o.once, at))", "nil)"}}},
 	{rule: "retry-repeats-its-id", name: "a router makes an id of its own", file: "router/server.go", in: []string{"router"}, edits: []edit{
 		{"	if r.RequestId != nil {\n", "	if false {\n"}}},
@@ -38,7 +38,7 @@ var onceMutants = []mutant{
 	{rule: "retry-repeats-its-id", name: "an ID of Redis is read and dropped", file: "router/resp/once.go", in: []string{"router/resp"}, edits: []edit{
 		{"	o.kind, o.once.request.ID = takeOnce, id\n", ""}}},
 	{rule: "retry-repeats-its-id", name: "numbers that were taken near have no id", file: "client/near.go", in: []string{"client"}, edits: []edit{
-		{"o.space == nil || o.once != nil {", "o.space == nil {"}}},
+		{"o.Where() == nil || o.Named() {", "o.Where() == nil {"}}},
 	{rule: "conflict-carries-the-original", name: "a call's conflict says nothing", file: "internal/rpc/errors.go", in: []string{"allocsvr/api"}, edits: []edit{
 		{"			detail.First, detail.Count = uint64(conflict.First), conflict.Count\n", "			_ = conflict\n"}}},
 	{rule: "conflict-carries-the-original", name: "a key's conflict says nothing", file: "internal/rpc/errors.go", in: []string{"allocsvr/api"}, edits: []edit{

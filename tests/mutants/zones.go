@@ -62,13 +62,13 @@ var zoneMutants = []mutant{
 	{rule: "no-zone-has-a-quorum", name: "seqctl keeps quiet about zones whose loss stops the cluster",
 		file: "internal/survey/troubles.go", in: []string{"internal/survey"}, edits: []edit{
 			{"	all = append(all, s.zoneTroubles(best)...)\n", ""}}},
-	{rule: "own-zone-first", name: "the SDK asks routers of all zones in turn", file: "client/zones.go", in: []string{"router"}, edits: []edit{
-		{"answered[i] && zones[i] == s.c.cfg.Zone ||", "answered[i] && zones[i] == \"\" ||"}}},
-	{rule: "own-zone-first", name: "a router that moved stays in its former zone", file: "client/zones.go", in: []string{"client"}, edits: []edit{
+	{rule: "own-zone-first", name: "the SDK asks routers of all zones in turn", file: "internal/sdk/route/zones.go", in: []string{"internal/sdk/route", "router"}, edits: []edit{
+		{"answered[i] && zones[i] == s.t.cfg.Zone ||", "answered[i] && zones[i] == \"\" ||"}}},
+	{rule: "own-zone-first", name: "a router that moved stays in its former zone", file: "internal/sdk/route/zones.go", in: []string{"internal/sdk/route"}, edits: []edit{
 		{"|| !answered[i] && was[one] {", "|| was[one] {"}}},
-	{rule: "own-zone-first", name: "a router that restarts has lost its callers", file: "client/zones.go", in: []string{"client"}, edits: []edit{
+	{rule: "own-zone-first", name: "a router that restarts has lost its callers", file: "internal/sdk/route/zones.go", in: []string{"internal/sdk/route"}, edits: []edit{
 		{"|| !answered[i] && was[one] {", "{"}}},
-	{rule: "own-zone-first", name: "the SDK asks the routers of its zone alone", file: "client/servers.go", in: []string{"client"}, edits: []edit{
+	{rule: "own-zone-first", name: "the SDK asks the routers of its zone alone", file: "internal/sdk/route/servers.go", in: []string{"internal/sdk/route"}, edits: []edit{
 		{"	if step >= len(group) {\n", "	if len(group) == 0 {\n"}}},
 	{rule: "datacenters-are-asked-for", name: "IDs come from whichever datacenter", file: "allocsvr/globalid/namespaces/datacenter.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 		{"	case datacenter == \"\":\n", "	case true:\n"}}},

@@ -1,5 +1,5 @@
-// Package runbook runs the procedures of docs/operations.md as they are written: each
-// fenced block marked `sh runbook=NAME` is run against real processes, with this
-// machine's addresses and folders in place of the example's. It has tests only; what
-// the procedures promise is checked in tests/processes and tests/storecare.
+// Package runbook runs the procedures of docs/deploy.md, docs/operations.md and docs/security.md
+// as they are written. Each fenced block marked `sh runbook=NAME` runs on real processes, with this
+// machine's addresses and folders in place of the example's. The package has tests only;
+// tests/processes and tests/storecare check what the procedures promise.
 package runbook

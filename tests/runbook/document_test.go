@@ -2,6 +2,7 @@ package runbook
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,14 +15,22 @@ const repo = "../.."
 // block is one fenced block of commands of a procedure.
 type block struct {
 	procedure string
-	on        string // the machine that it is for; empty: an operator's
-	fails     bool   // its commands must end with an error
+	on        []string // the machines that run it, one after the other; an empty name is the operator
+	fails     bool     // its commands must end with an error
 	commands  []string
-	line      int // of the document, for messages
+	where     string // document and line, for messages
 }
 
-// readBlocks takes the marked blocks out of the document, in its order.
-func readBlocks(t *testing.T, name string) (blocks []block) {
+// readBlocks returns the marked blocks of the documents, in their order.
+func readBlocks(t *testing.T, names ...string) (blocks []block) {
+	t.Helper()
+	for _, name := range names {
+		blocks = append(blocks, readDocument(t, name)...)
+	}
+	return slices.DeleteFunc(blocks, func(b block) bool { return b.procedure == "" })
+}
+
+func readDocument(t *testing.T, name string) (blocks []block) {
 	t.Helper()
 	file, err := os.Open(filepath.Join(repo, "docs", name))
 	if err != nil {
@@ -39,30 +48,30 @@ func readBlocks(t *testing.T, name string) (blocks []block) {
 		case open != nil:
 			open.add(line)
 		case strings.HasPrefix(line, "```sh"):
-			b := parseFence(t, line, n)
+			b := parseFence(t, line, fmt.Sprintf("docs/%s:%d", name, n))
 			open = &b
 		}
 	}
 	if err := lines.Err(); err != nil || open != nil {
 		t.Fatalf("%s: %v, unclosed block %+v", name, err, open)
 	}
-	return slices.DeleteFunc(blocks, func(b block) bool { return b.procedure == "" })
+	return blocks
 }
 
-func parseFence(t *testing.T, fence string, line int) block {
+func parseFence(t *testing.T, fence, where string) block {
 	t.Helper()
-	b := block{line: line}
+	b := block{where: where, on: []string{""}}
 	for _, word := range strings.Fields(strings.TrimPrefix(fence, "```sh")) {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
 		case "runbook":
 			b.procedure = value
 		case "on":
-			b.on = value
+			b.on = strings.Split(value, ",")
 		case "fails":
 			b.fails = true
 		default:
-			t.Errorf("line %d: %q is no mark of a block", line, word)
+			t.Errorf("%s: %q is no mark of a block", where, word)
 		}
 	}
 	return b

@@ -34,10 +34,10 @@ func TestEveryProcedureOfTheRunbookWorksAsWritten(t *testing.T) {
 	if testing.Short() {
 		t.Skip("real processes are left out by -short")
 	}
-	blocks := readBlocks(t, "operations.md")
+	blocks := readBlocks(t, "deploy.md", "operations.md", "security.md")
 	for _, b := range blocks {
 		if !slices.Contains(procedures, b.procedure) {
-			t.Errorf("line %d: the procedure %q is not run by any test", b.line, b.procedure)
+			t.Errorf("%s: the procedure %q is not run by any test", b.where, b.procedure)
 		}
 	}
 	s := newSite(t, "store-1", "store-2", "store-3", "store-4", "store-5", "store-6", "alloc-1", "alloc-2", "alloc-3", "alloc-4", "router-1")

@@ -93,20 +93,28 @@ func (s *site) follow(blocks []block, procedure string) {
 			continue
 		}
 		found = true
-		m := s.machines[b.on]
-		if b.on != "" && m == nil {
-			s.t.Fatalf("line %d: no machine %q", b.line, b.on)
-		}
-		for _, command := range b.commands {
-			if unit, ok := strings.CutPrefix(command, "systemctl "); ok && m != nil {
-				s.systemctl(m, unit)
-				continue
-			}
-			s.shell(b, m, command)
+		for _, name := range b.on {
+			s.runOn(name, b)
 		}
 	}
 	if !found {
-		s.t.Fatalf("the document has no procedure %q", procedure)
+		s.t.Fatalf("the documents have no procedure %q", procedure)
+	}
+}
+
+// runOn runs a block on the machine of that name; an empty name is the operator.
+func (s *site) runOn(name string, b block) {
+	s.t.Helper()
+	m := s.machines[name]
+	if name != "" && m == nil {
+		s.t.Fatalf("%s: no machine %q", b.where, name)
+	}
+	for _, command := range b.commands {
+		if unit, ok := strings.CutPrefix(command, "systemctl "); ok && m != nil {
+			s.systemctl(m, unit)
+			continue
+		}
+		s.shell(b, m, command)
 	}
 }
 
@@ -121,13 +129,16 @@ func (s *site) shell(b block, m *machine, command string) {
 		cmd := exec.CommandContext(ctx, "bash", "-c", s.local(command, m))
 		cmd.Dir = s.dir
 		cmd.Env = []string{"PATH=" + s.bin + ":" + os.Getenv("PATH"), "HOME=" + s.dir,
-			"SEQ_ADDR=" + s.machines["router-1"].addr + ":7400", "ROUTER=" + s.machines["router-1"].addr + ":7400"}
+			"SEQ_ADDR=" + s.machines["router-1"].addr + ":7400"}
+		if m != nil {
+			cmd.Env = append(cmd.Env, "NAME="+m.name)
+		}
 		out, err := cmd.CombinedOutput()
 		if (err != nil) == b.fails {
 			return
 		}
 		if ctx.Err() != nil {
-			s.t.Fatalf("line %d: %s: %v, want failure %v\n%s\nthe try before:\n%s", b.line, command, err, b.fails, out, before)
+			s.t.Fatalf("%s: %s: %v, want failure %v\n%s\nthe try before:\n%s", b.where, command, err, b.fails, out, before)
 		}
 		before = out
 	}

@@ -86,7 +86,7 @@ func startSite(t *testing.T, mode auth.Mode) *site {
 		t.Fatal(err)
 	}
 	harness.Inside(t, "allocsvr", s.alloc.Run)
-	s.route, err = router.New(router.Config{Listen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", RESPListen: "127.0.0.1:0", ConsoleListen: "127.0.0.1:0", ClusterID: cluster,
+	s.route, err = router.New(router.Config{Listen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Leaf: true, RESPListen: "127.0.0.1:0", ConsoleListen: "127.0.0.1:0", ClusterID: cluster,
 		Allocs: []string{s.alloc.Addr()}, Logger: log, TLS: s.daemon(auth.Router, mode), Guard: s.guard(mode, log)})
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,7 @@
 //
 //	go run ./tests/setscale [-sets 100] [-sections 4096] [-clients 100000] [-moves 1]
 //
-// What it prints stands in docs/scale.md.
+// What it prints stands in docs/sets.md.
 package main
 
 import (

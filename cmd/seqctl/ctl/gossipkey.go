@@ -19,7 +19,7 @@ cluster take by --gossip-keys-file. Keep it from others:
 
   (umask 077; seqctl gossip-key > gossip.keys)
 
-"Gossip keys" in docs/operations.md tells how to go over to it.`,
+"Gossip keys" in docs/security.md tells how to go over to it.`,
 		Args: ExactArgs(),
 	}
 	cmd.Flags().IntVar(&size, "bytes", 32, "length of the key: 16, 24 or 32 `bytes`, for AES-128, AES-192 or AES-256")

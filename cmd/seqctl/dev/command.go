@@ -50,6 +50,7 @@ const defaultHTTP = "127.0.0.1:7480"
 type options struct {
 	localcluster.Config
 	processes bool
+	httpHosts []string
 	readyFile string
 	logLevel  string
 }
@@ -118,6 +119,7 @@ in without a certificate or a token; it prints those of a caller and of an opera
 	fs.StringVar(&o.ClusterID, "cluster", "", "`id` of the cluster of a new directory, with --etcd also of one that is there; empty: one is drawn")
 	fs.StringVar(&o.Listen, "listen", ctl.DefaultAddr, "gRPC `address` of the router, host:port")
 	fs.StringVar(&o.HTTP, "http", defaultHTTP, "HTTP `address` of the router, host:port")
+	fs.StringSliceVar(&o.httpHosts, "http-hosts", nil, "`names` that this may be asked by, beside IP addresses, localhost and the host of --http; empty: no others")
 	fs.StringVar(&o.RESP, "resp", "", "`address` of the router for clients of Redis, host:port; empty: none, or with --secure one that is free")
 	fs.StringVar(&o.Console, "console", "", "`address` of a page to look at the cluster with, host:port, or none; empty: "+console.DefaultAddr+", or beside another --http a free port")
 	fs.IntVar(&o.Stores, "stores", o.Stores, "number of StoreSvr, fixed at the first start in a directory")

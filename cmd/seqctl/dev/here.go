@@ -138,7 +138,7 @@ func listen(o *options, layout *localcluster.Layout, n localcluster.Node, log st
 		return server{s.Run, s.Close}, nil
 	}
 	r, err := router.New(router.Config{
-		Name: n.Name, Listen: n.Addr, Advertise: n.Told(), HTTPListen: n.HTTP, RESPListen: n.RESP, ConsoleListen: n.Console, Allocs: layout.AllocsOfAllSets(), ClusterID: layout.ClusterID,
+		Name: n.Name, Listen: n.Addr, Advertise: n.Told(), HTTPListen: n.HTTP, HTTPHosts: o.httpHosts, Leaf: true, RESPListen: n.RESP, ConsoleListen: n.Console, Allocs: layout.AllocsOfAllSets(), ClusterID: layout.ClusterID,
 		GossipListen: n.Gossip, GossipJoin: layout.GossipAddrs(), Zone: n.Zone, Logger: logger, TLS: tls, Guard: guard, GossipKeys: keys,
 	})
 	if err != nil {

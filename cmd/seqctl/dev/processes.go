@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/seqsvr/seqsvr/internal/localcluster"
@@ -27,6 +28,8 @@ func startProcesses(o *options) (running, *localcluster.Layout, error) {
 	for _, role := range roles {
 		o.Args[role] = []string{"--log-level", o.logLevel}
 	}
+	router := append(o.Args[localcluster.RoleRouter], "--leaf", "--http-hosts", strings.Join(o.httpHosts, ","))
+	o.Args[localcluster.RoleRouter] = router
 	cluster, err := localcluster.Start(o.Config)
 	if err != nil {
 		return nil, nil, err

@@ -1,4 +1,4 @@
-package client
+package stream
 
 import (
 	"context"
@@ -18,9 +18,9 @@ import (
 // Every batch is at each moment in exactly one of: queue, unanswered, completed. It is moved
 // under mu, so that it is completed once.
 type stream struct {
-	server *server
-	wake   chan struct{} // cap 1: there may be something to send
-	load   *atomic.Int64 // keys waiting or in flight, but for those of late batches
+	pair *Pair
+	wake chan struct{} // cap 1: there may be something to send
+	load *atomic.Int64 // keys waiting or in flight, but for those of late batches
 
 	mu         sync.Mutex        // guards all below, and the batches in queue
 	queue      []*batch          // only the last may take more
@@ -36,8 +36,8 @@ type stream struct {
 	closed     error // why enqueue refuses; nil: it does not
 }
 
-func newStream(to *server, load *atomic.Int64) *stream {
-	return &stream{server: to, load: load, wake: make(chan struct{}, 1), unanswered: map[uint64]*batch{}}
+func newStream(of *Pair, load *atomic.Int64) *stream {
+	return &stream{pair: of, load: load, wake: make(chan struct{}, 1), unanswered: map[uint64]*batch{}}
 }
 
 // link is the gRPC stream that is open.
@@ -52,7 +52,7 @@ type link struct {
 // open makes a link and starts its receiver. If it cannot, it fails all that waits and returns
 // nil.
 func (s *stream) open() *link {
-	ctx, hangUp := context.WithCancel(s.server.c.ctx)
+	ctx, hangUp := context.WithCancel(s.pair.cfg.Context)
 	s.mu.Lock()
 	s.hangUp = hangUp
 	closed := s.closed != nil
@@ -61,14 +61,14 @@ func (s *stream) open() *link {
 		hangUp()
 		return nil
 	}
-	stream, err := s.server.rpc.Stream(ctx)
+	stream, err := s.pair.server.Open(ctx)
 	if err != nil {
 		hangUp()
 		s.fail(nil, err)
 		return nil
 	}
 	out := &link{ctx: ctx, hangUp: hangUp, stream: stream, over: make(chan struct{})}
-	s.server.c.tasks.Go(func() { s.receive(out) })
+	s.pair.cfg.Go(func() { s.receive(out) })
 	return out
 }
 
@@ -84,17 +84,17 @@ func (s *stream) receive(out *link) {
 			return
 		}
 		b, more := s.complete(reply.GetId(), reply.GetMore())
-		s.server.answered()
+		s.pair.server.Answered()
 		next, told := reply.GetNext(), false
 		if b != nil {
 			// Who has no answer goes on by the table in the reply. All others need not wait for that.
 			if told = slices.ContainsFunc(next.GetResults(), func(r *pb.BatchResult) bool { return len(r.GetErrors()) > 0 }); told {
-				s.server.heard(next.GetRouteVersion(), next.GetRoutes())
+				s.pair.server.Heard(next.GetRouteVersion(), next.GetRoutes())
 			}
 			b.answer(reply)
 		}
 		if !told {
-			s.server.heard(next.GetRouteVersion(), next.GetRoutes())
+			s.pair.server.Heard(next.GetRouteVersion(), next.GetRoutes())
 		}
 		if more {
 			s.wakeSender() // after the callers were woken, so that they run first
@@ -109,7 +109,7 @@ func (s *stream) complete(id uint64, parts bool) (b *batch, more bool) {
 	defer s.mu.Unlock()
 	if b = s.unanswered[id]; b != nil {
 		now := time.Now()
-		s.server.balance.age(now)
+		s.pair.balance.age(now)
 		s.remove(id, b)
 		if !b.late {
 			s.pace.replied(now.Sub(b.sent), now)
@@ -156,7 +156,7 @@ func (s *stream) fail(out *link, cause error) {
 	err := s.closed
 	s.mu.Unlock()
 	if err == nil {
-		err = s.server.streamEnded(cause)
+		err = s.pair.server.Ended(cause)
 	}
 	failAll(gone, err)
 }
@@ -180,7 +180,7 @@ func (s *stream) giveUp(fits func(*batch) bool, queued bool) (gone []*batch) {
 // sweep gives up what has waited for too long: for a quarter longer than the server was told,
 // so that what the server says of the deadline arrives first.
 func (s *stream) sweep(now time.Time) {
-	limit := s.server.c.cfg.AttemptTimeout + s.server.c.cfg.AttemptTimeout/4
+	limit := s.pair.cfg.AttemptTimeout + s.pair.cfg.AttemptTimeout/4
 	s.mu.Lock()
 	late := s.giveUp(func(b *batch) bool { return now.Sub(b.sent) >= limit }, s.waiting > 0 && now.Sub(s.since) >= limit)
 	// A Send that does not return means a server that reads no more: only the end of
@@ -190,8 +190,7 @@ func (s *stream) sweep(now time.Time) {
 	}
 	s.mu.Unlock()
 	if len(late) > 0 {
-		s.server.lost(errTimedOut)
-		failAll(late, &lostError{s.server.addr, errTimedOut})
+		failAll(late, s.pair.server.Ended(ErrTimedOut))
 	}
 }
 
@@ -205,4 +204,13 @@ func (s *stream) close(cause error) {
 	s.mu.Unlock()
 	s.fail(nil, cause)
 	s.wakeSender() // lets the sender end
+}
+
+// hangUpNow ends the gRPC stream that is open. Batches in flight are tried again.
+func (s *stream) hangUpNow() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hangUp != nil {
+		s.hangUp()
+	}
 }

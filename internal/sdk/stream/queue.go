@@ -1,4 +1,4 @@
-package client
+package stream
 
 import (
 	"runtime"
@@ -15,13 +15,13 @@ const (
 )
 
 // enqueue gives the key a slot unless limit keys wait already: then full is true, and err is
-// errQueueFull.
-func (s *stream) enqueue(space *seq.Space, key Key, count uint32, r *request, limit int) (t slot, full bool, err error) {
+// ErrFull.
+func (s *stream) enqueue(space *seq.Space, key seq.Key, count uint32, r *Request, limit int) (t Slot, full bool, err error) {
 	s.mu.Lock()
 	b, err := s.roomFor(1, limit)
 	if err != nil {
 		s.mu.Unlock()
-		return slot{}, err == errQueueFull, err
+		return Slot{}, err == ErrFull, err
 	}
 	t = b.add(space, key, count, r)
 	s.unlockAndWake(1)
@@ -29,12 +29,12 @@ func (s *stream) enqueue(space *seq.Space, key Key, count uint32, r *request, li
 }
 
 // enqueueAll gives the keys at idx, at most seq.MaxBatch, slots in one batch.
-func (s *stream) enqueueAll(space *seq.Space, keys *takes, idx []int, limit int) (t slot, full bool, err error) {
+func (s *stream) enqueueAll(space *seq.Space, keys *Takes, idx []int, limit int) (t Slot, full bool, err error) {
 	s.mu.Lock()
 	b, err := s.roomFor(len(idx), limit)
 	if err != nil {
 		s.mu.Unlock()
-		return slot{}, err == errQueueFull, err
+		return Slot{}, err == ErrFull, err
 	}
 	t = b.addAll(space, keys, idx)
 	s.unlockAndWake(len(idx))
@@ -47,7 +47,7 @@ func (s *stream) roomFor(n, limit int) (*batch, error) {
 		return nil, s.closed
 	}
 	if s.waiting+n > limit {
-		return nil, errQueueFull
+		return nil, ErrFull
 	}
 	if s.waiting == 0 {
 		s.since = time.Now()
@@ -70,7 +70,7 @@ func (s *stream) unlockAndWake(n int) {
 	wake := before == 0 || s.waiting/beside != before/beside
 	if !s.started {
 		s.started = true
-		s.server.c.tasks.Go(s.run)
+		s.pair.cfg.Go(s.run)
 	}
 	s.mu.Unlock()
 	if wake {
@@ -103,7 +103,7 @@ func (s *stream) run() {
 			stuck = timer.C
 		}
 		select {
-		case <-s.server.c.ctx.Done():
+		case <-s.pair.cfg.Context.Done():
 			return
 		case <-s.wake:
 		case <-stuck:
@@ -133,7 +133,7 @@ func (s *stream) sendAll(out **link) (held bool) {
 		if b == nil {
 			return held
 		}
-		err := (*out).stream.Send(b.request(id, s.server.holds(), s.server.c.cfg.AttemptTimeout))
+		err := (*out).stream.Send(b.request(id, s.pair.server.Version(), s.pair.cfg.AttemptTimeout))
 		s.sent(b)
 		if err != nil {
 			// The receiver may have failed the batches before this one was among them, so

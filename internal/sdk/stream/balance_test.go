@@ -1,4 +1,4 @@
-package client
+package stream
 
 import (
 	"errors"
@@ -41,8 +41,7 @@ func TestFewCallersShareOneStreamAndManyUseBothEvenly(t *testing.T) {
 }
 
 func TestTheLoadOfAStreamIsWhatWaitsAndWhatIsInFlight(t *testing.T) {
-	p := &server{c: &Client{}}
-	p.balance.born = time.Now()
+	p := pair(t.Context(), &peer{}, time.Hour)
 	load := &p.balance.load[0]
 	l := newStream(p, load)
 	l.started = true
@@ -50,7 +49,7 @@ func TestTheLoadOfAStreamIsWhatWaitsAndWhatIsInFlight(t *testing.T) {
 	send := func(n int) (id uint64) {
 		t.Helper()
 		for i := range n {
-			if _, _, err := l.enqueue(space, Key{UID: seq.UID(i)}, 1, nil, 100); err != nil {
+			if _, _, err := l.enqueue(space, seq.Key{UID: seq.UID(i)}, 1, nil, 100); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -71,7 +70,7 @@ func TestTheLoadOfAStreamIsWhatWaitsAndWhatIsInFlight(t *testing.T) {
 	want(0, "answered whole")
 	send(3)
 	for range 4 {
-		if _, _, err := l.enqueue(space, Key{UID: 1}, 1, nil, 100); err != nil {
+		if _, _, err := l.enqueue(space, seq.Key{UID: 1}, 1, nil, 100); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package client
+package stream
 
 import (
 	"context"
@@ -31,7 +31,7 @@ type batch struct {
 	late bool
 
 	mu        sync.Mutex // guards ordered and delivered once the batch is on its way
-	ordered   []ordered  // keys whose callers do not wait; they are told by deliver
+	ordered   []Ordered  // keys whose callers do not wait; they are told by deliver
 	delivered bool
 
 	one [1]group // room for groups: nearly all batches are of one space
@@ -52,8 +52,8 @@ type group struct {
 	plain  []uint64 // the answers where each that is not 0 is one sound number; else nil
 }
 
-// slot is one key's place in a batch.
-type slot struct {
+// Slot is one key's place in a batch.
+type Slot struct {
 	b            *batch
 	group, index int
 }
@@ -67,12 +67,13 @@ func newBatch(uids []uint64) *batch {
 }
 
 // add gives a key a slot.
-func (b *batch) add(space *seq.Space, key Key, count uint32, r *request) slot {
-	k := b.groupOf(space, key.named)
+func (b *batch) add(space *seq.Space, key seq.Key, count uint32, r *Request) Slot {
+	name, named := key.Name()
+	k := b.groupOf(space, named)
 	g := &b.groups[k]
 	i := g.n
-	if g.n++; key.named {
-		g.names = append(g.names, key.name)
+	if g.n++; named {
+		g.names = append(g.names, name)
 	} else {
 		g.uids = append(g.uids, uint64(key.UID))
 	}
@@ -83,34 +84,34 @@ func (b *batch) add(space *seq.Space, key Key, count uint32, r *request) slot {
 		g.request(r)
 	}
 	b.n++
-	return slot{b, k, i}
+	return Slot{b, k, i}
 }
 
 // addAll gives the keys at idx slots, one after the other, and returns the first.
-func (b *batch) addAll(space *seq.Space, keys *takes, idx []int) slot {
-	k := b.groupOf(space, keys.names != nil)
+func (b *batch) addAll(space *seq.Space, keys *Takes, idx []int) Slot {
+	k := b.groupOf(space, keys.Names != nil)
 	g := &b.groups[k]
 	first := g.n
 	g.n += len(idx)
 	for _, i := range idx {
 		if g.named {
-			g.names = append(g.names, keys.names[i])
+			g.names = append(g.names, keys.Names[i])
 		} else {
-			g.uids = append(g.uids, uint64(keys.places[i]))
+			g.uids = append(g.uids, uint64(keys.Places[i]))
 		}
 	}
-	if g.counts != nil || len(keys.counts) != 0 {
+	if g.counts != nil || len(keys.Counts) != 0 {
 		for j, i := range idx {
-			g.count(first+j, keys.count(i))
+			g.count(first+j, keys.Count(i))
 		}
 	}
-	if keys.requests != nil {
+	if keys.Requests != nil {
 		for _, i := range idx {
-			g.request(&keys.requests[i])
+			g.request(&keys.Requests[i])
 		}
 	}
 	b.n += len(idx)
-	return slot{b, k, first}
+	return Slot{b, k, first}
 }
 
 // groupOf finds or makes the group of a space for UIDs, or for string keys.
@@ -138,8 +139,8 @@ func (g *group) count(i int, n uint32) {
 }
 
 // request notes the request of the last key. In an exact space every key has one.
-func (g *group) request(r *request) {
-	g.ids, g.sent = append(g.ids, r.id), append(g.sent, r.sent)
+func (g *group) request(r *Request) {
+	g.ids, g.sent = append(g.ids, r.ID), append(g.sent, r.Sent)
 }
 
 // request is the message of the batch. It shares the uids, so it is good until stream.sent
@@ -179,7 +180,7 @@ func (b *batch) answer(reply *pb.StreamReply) {
 	for i := range b.groups[:min(len(b.groups), len(results))] {
 		g := &b.groups[i]
 		r := results[i]
-		g.result, g.errs = r, keyErrors(r.GetErrors(), g.n)
+		g.result, g.errs = r, KeyErrors(r.GetErrors(), g.n)
 		if r != nil && g.errs == nil && g.counts == nil && !r.Unordered && len(r.Last) == 0 && len(r.Replayed) == 0 {
 			g.plain = r.First
 		}
@@ -212,22 +213,43 @@ func (b *batch) wait(ctx context.Context) bool {
 	}
 }
 
-// await waits for the slot's answer, which may come with the rest; false if ctx ended
+// Await waits for the slot's answer, which may come with the rest; false if ctx ended
 // first.
-func (s *slot) await(ctx context.Context) bool {
+func (s *Slot) Await(ctx context.Context) bool {
 	for {
 		if !s.b.wait(ctx) {
 			return false
 		}
-		if !s.open() {
+		if !s.Open() {
 			return true
 		}
 		s.b = s.b.rest
 	}
 }
 
-// open says that the slot's key still waits, with the rest. Not before done is closed.
-func (s slot) open() bool {
+// In reports whether there is a slot: the zero Slot is none.
+func (s Slot) In() bool { return s.b != nil }
+
+// Done is closed when the batch is completed; the answer may still come with the rest.
+func (s Slot) Done() <-chan struct{} { return s.b.done }
+
+// Wait waits until the batch is completed; false if ctx ended first.
+func (s Slot) Wait(ctx context.Context) bool { return s.b.wait(ctx) }
+
+// Result is what came for all keys of the batch that are of one space, where the slot's key has the
+// index; nil if that is not known yet, or never. err is of the whole batch. Not before Done.
+func (s Slot) Result() (r *pb.BatchResult, index int, err error) {
+	if s.b.err != nil {
+		return nil, 0, s.b.err
+	}
+	return s.b.groups[s.group].result, s.index, nil
+}
+
+// Next is the slot n keys further on, of an AddAll.
+func (s Slot) Next(n int) Slot { return Slot{s.b, s.group, s.index + n} }
+
+// Open says that the slot's key still waits, with the rest. Not before done is closed.
+func (s Slot) Open() bool {
 	if s.b.rest == nil || s.b.err != nil {
 		return false
 	}
@@ -235,9 +257,9 @@ func (s slot) open() bool {
 	return g.result == nil || s.index < len(g.result.First) && g.result.First[s.index] == 0 && (g.errs == nil || g.errs[s.index] == nil)
 }
 
-// plain is the answer to a slot for one number; 0 if it is not as simple as nearly
+// Plain is the answer to a slot for one number; 0 if it is not as simple as nearly
 // always. Not before done is closed.
-func (s slot) plain() seq.Seq {
+func (s Slot) Plain() seq.Seq {
 	g := &s.b.groups[s.group]
 	if s.index >= len(g.plain) || g.plain[s.index] > uint64(seq.MaxSeq) {
 		return 0
@@ -245,28 +267,28 @@ func (s slot) plain() seq.Seq {
 	return seq.Seq(g.plain[s.index])
 }
 
-// refused is a slot whose batch has failed.
-func refused(err error) slot {
+// Refused is a slot whose batch has failed.
+func Refused(err error) Slot {
 	b := newBatch(nil)
 	b.groups = b.one[:1]
 	b.fail(err)
-	return slot{b: b}
+	return Slot{b: b}
 }
 
-// answer is what came for the slot's key. Not before done is closed.
-func (s slot) answer(count uint32) Range {
+// Answer is what came for the slot's key. Not before done is closed.
+func (s Slot) Answer(count uint32) seq.Range {
 	if s.b.err != nil {
-		return Range{Err: s.b.err}
+		return seq.Range{Err: s.b.err}
 	}
 	g := &s.b.groups[s.group]
 	if g.result == nil {
-		return Range{Err: errNoResult}
+		return seq.Range{Err: errNoResult}
 	}
-	return rangeOf(g.result, s.index, count, g.errs)
+	return RangeOf(g.result, s.index, count, g.errs)
 }
 
-// keyErrors lays the errors of a result out by index; nil if there are none.
-func keyErrors(list []*pb.KeyError, n int) []error {
+// KeyErrors lays the errors of a result out by index; nil if there are none.
+func KeyErrors(list []*pb.KeyError, n int) []error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -279,34 +301,35 @@ func keyErrors(list []*pb.KeyError, n int) []error {
 	return out
 }
 
-// rangeOf reads the answer for one index and refuses one that does not fit the count: a
+// RangeOf reads the answer for one index and refuses one that does not fit the count: a
 // server's fault must not become a number.
-func rangeOf(r *pb.BatchResult, i int, count uint32, errs []error) Range {
+func RangeOf(r *pb.BatchResult, i int, count uint32, errs []error) seq.Range {
 	if errs != nil && errs[i] != nil {
-		return Range{Err: errs[i]}
+		return seq.Range{Err: errs[i]}
 	}
 	if i >= len(r.First) {
-		return Range{Err: fmt.Errorf("%w: %d numbers, none for index %d", errMalformed, len(r.First), i)}
+		return seq.Range{Err: fmt.Errorf("%w: %d numbers, none for index %d", ErrMalformed, len(r.First), i)}
 	}
 	first := r.First[i]
 	last := first
 	if i < len(r.Last) {
 		last = r.Last[i]
 	}
-	got := checkRange(first, last, count, r.Unordered)
+	got := CheckRange(first, last, count, r.Unordered)
 	got.Replayed = got.Err == nil && i < len(r.Replayed) && r.Replayed[i]
 	return got
 }
 
-func checkRange(first, last uint64, count uint32, unordered bool) Range {
+// CheckRange is the numbers first to last, or ErrMalformed if they do not fit the count.
+func CheckRange(first, last uint64, count uint32, unordered bool) seq.Range {
 	if first == 0 || last > uint64(seq.MaxSeq) || last-first != uint64(count)-1 {
-		return Range{Err: fmt.Errorf("%w: numbers %d to %d for a count of %d", errMalformed, first, last, count)}
+		return seq.Range{Err: fmt.Errorf("%w: numbers %d to %d for a count of %d", ErrMalformed, first, last, count)}
 	}
-	return Range{First: seq.Seq(first), Last: seq.Seq(last), Unordered: unordered}
+	return seq.Range{First: seq.Seq(first), Last: seq.Seq(last), Unordered: unordered}
 }
 
 // errNoResult: the reply has fewer results than the request had batches.
-var errNoResult = fmt.Errorf("%w: a result is missing", errMalformed)
+var errNoResult = fmt.Errorf("%w: a result is missing", ErrMalformed)
 
 func failAll(batches []*batch, err error) {
 	for _, b := range batches {

@@ -1,4 +1,4 @@
-package client
+package route
 
 import (
 	"context"
@@ -15,10 +15,10 @@ type spaces struct {
 	next   chan struct{} // closed when the question that begins next has its answer; nil: no call waits
 }
 
-// space finds a space by name. One that is not in the view is asked for once, by a question
+// Space finds a space by name. One that is not in the view is asked for once, by a question
 // that begins after the call and that it may share with others. seq.ErrUnknownSpace.
-func (t *table) space(ctx context.Context, v *view, name string) (*view, *seq.Space, error) {
-	s, err := v.mapping.Space(name)
+func (t *Table) Space(ctx context.Context, v *View, name string) (*View, *seq.Space, error) {
+	s, err := v.Mapping.Space(name)
 	if err == nil {
 		return v, s, nil
 	}
@@ -26,26 +26,26 @@ func (t *table) space(ctx context.Context, v *view, name string) (*view, *seq.Sp
 	case <-t.asked():
 	case <-ctx.Done():
 		return v, nil, ctx.Err()
-	case <-t.c.ctx.Done():
+	case <-t.cfg.Context.Done():
 		return v, nil, ErrClosed
 	}
 	v = t.view.Load()
-	s, err = v.mapping.Space(name)
+	s, err = v.Mapping.Space(name)
 	return v, s, err
 }
 
-// spaceOf is the space of that name, by the table of now, as in space.
-func (t *table) spaceOf(ctx context.Context, name string) (*seq.Space, error) {
-	v, err := t.current(ctx)
+// SpaceOf is the space of that name, by the table of now, as in Space.
+func (t *Table) SpaceOf(ctx context.Context, name string) (*seq.Space, error) {
+	v, err := t.Current(ctx)
 	if err != nil {
 		return nil, err
 	}
-	_, s, err := t.space(ctx, v, name)
+	_, s, err := t.Space(ctx, v, name)
 	return s, err
 }
 
 // asked is closed once servers have answered that were asked from now on.
-func (t *table) asked() <-chan struct{} {
+func (t *Table) asked() <-chan struct{} {
 	s := &t.spaces
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,14 +53,14 @@ func (t *table) asked() <-chan struct{} {
 		s.next = make(chan struct{})
 		if !s.asking {
 			s.asking = true
-			t.c.tasks.Go(t.askForSpaces)
+			t.cfg.Go(t.askForSpaces)
 		}
 	}
 	return s.next
 }
 
 // askForSpaces asks as long as a call waits, with a pause between two questions.
-func (t *table) askForSpaces() {
+func (t *Table) askForSpaces() {
 	s := &t.spaces
 	for {
 		s.mu.Lock()
@@ -73,7 +73,7 @@ func (t *table) askForSpaces() {
 		t.learn()
 		close(answered)
 		select {
-		case <-t.c.ctx.Done():
+		case <-t.cfg.Context.Done():
 			return
 		case <-time.After(refreshPause):
 		}
@@ -81,19 +81,19 @@ func (t *table) askForSpaces() {
 }
 
 // learn asks for a mapping with more spaces.
-func (t *table) learn() {
+func (t *Table) learn() {
 	old := t.view.Load()
-	t.first().ask(time.Now().Add(t.c.cfg.Timeout), func(error) bool {
-		return len(t.view.Load().mapping.Spaces) != len(old.mapping.Spaces)
+	t.First().ask(func(error) bool {
+		return len(t.view.Load().Mapping.Spaces) != len(old.Mapping.Spaces)
 	})
 }
 
 // extend takes over a mapping that is the one at hand with spaces added. Needs t.mu.
-func (t *table) extend(m seq.Mapping) bool {
+func (t *Table) extend(m seq.Mapping) bool {
 	if t.mapping.Extends(m) || !m.Extends(t.mapping) {
 		return false
 	}
 	t.mapping = m
-	t.c.cfg.Logger.Debug("spaces were added", "spaces", len(m.Spaces))
+	t.cfg.Logger.Debug("spaces were added", "spaces", len(m.Spaces))
 	return true
 }

@@ -1,31 +1,72 @@
-package client
+package stream
 
 import (
 	"context"
 	"errors"
+	"io"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/clienttest"
 )
 
-// bare is a Client that takes a wish for a newer table, and nothing else.
-func bare() *Client {
-	c := &Client{}
-	c.table.open(c)
-	return c
+// errLost is what the end of a stream means in these tests.
+var errLost = errors.New("lost")
+
+// peer is a server that opens the streams that it is given, and notes what it is told.
+type peer struct {
+	mu       sync.Mutex // guards all below
+	opens    pb.Sequence_StreamClient
+	ended    []error
+	answered int
+	heard    func(version uint64)
+}
+
+// Open implements Server.
+func (p *peer) Open(context.Context) (pb.Sequence_StreamClient, error) { return p.opens, nil }
+
+// Version implements Server.
+func (p *peer) Version() uint64 { return 1 }
+
+// Heard implements Server.
+func (p *peer) Heard(version uint64, _ *pb.RouteTable) {
+	if p.heard != nil {
+		p.heard(version)
+	}
+}
+
+// Answered implements Server.
+func (p *peer) Answered() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answered++
+}
+
+// Ended implements Server.
+func (p *peer) Ended(cause error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = append(p.ended, cause)
+	return errLost
+}
+
+// pair is the streams to a peer, whose attempts last for as long.
+func pair(ctx context.Context, to *peer, attempt time.Duration) *Pair {
+	return NewPair(&Config{Context: ctx, Go: func(f func()) { go f() }, AttemptTimeout: attempt, MaxQueue: 100}, to)
 }
 
 // idle is a stream without a sender: what is queued stays.
-func idle(p *server) *stream {
+func idle(p *Pair) *stream {
 	l := newStream(p, new(atomic.Int64))
 	l.started = true
 	return l
@@ -34,15 +75,12 @@ func idle(p *server) *stream {
 func TestAFullQueueRefuses(t *testing.T) {
 	l := idle(nil)
 	space := &seq.Space{Name: "user", Sections: 1}
-	if _, full, err := l.enqueue(space, Key{UID: 1}, 1, nil, 1); full || err != nil {
+	if _, full, err := l.enqueue(space, seq.Key{UID: 1}, 1, nil, 1); full || err != nil {
 		t.Fatalf("first: got %v, %v", full, err)
 	}
-	_, full, err := l.enqueue(space, Key{UID: 2}, 1, nil, 1)
-	if !full || !errors.Is(err, seq.ErrOverloaded) || !final(err) {
-		t.Errorf("second: got %v, %v, want a final %v", full, err, seq.ErrOverloaded)
-	}
-	if final(seq.ErrOverloaded) {
-		t.Error("a server's own overload must be retried")
+	_, full, err := l.enqueue(space, seq.Key{UID: 2}, 1, nil, 1)
+	if !full || !errors.Is(err, seq.ErrOverloaded) || err != ErrFull {
+		t.Errorf("second: got %v, %v, want %v", full, err, ErrFull)
 	}
 }
 
@@ -54,7 +92,7 @@ func TestAMessageHoldsOneBatchASpace(t *testing.T) {
 		uid   seq.UID
 		count uint32
 	}{{pts, 1, 1}, {user, 2, 1}, {pts, 3, 5}, {user, 4, 1}, {pts, 5, 1}} {
-		f.add(k.space, Key{UID: k.uid}, k.count, nil)
+		f.add(k.space, seq.Key{UID: k.uid}, k.count, nil)
 	}
 	got := f.request(7, 3, 1500*time.Microsecond)
 	want := &pb.StreamRequest{Id: 7, TimeoutMs: 2, Parts: true, Call: &pb.StreamRequest_Next{Next: &pb.BatchNextRequest{
@@ -86,24 +124,24 @@ func TestAMalformedAnswerNeverBecomesANumber(t *testing.T) {
 	}
 	for _, row := range rows {
 		f := newBatch(nil)
-		slot := f.add(space, Key{UID: 1}, 2, nil)
+		slot := f.add(space, seq.Key{UID: 1}, 2, nil)
 		reply := &pb.BatchNextReply{}
 		if row.result != nil {
 			reply.Results = []*pb.BatchResult{row.result}
 		}
 		f.answer(&pb.StreamReply{Result: &pb.StreamReply_Next{Next: reply}})
 		<-f.done
-		if got := slot.answer(2); !errors.Is(got.Err, errMalformed) || got.First != 0 {
-			t.Errorf("%s: got %+v, want %v", row.name, got, errMalformed)
+		if got := slot.Answer(2); !errors.Is(got.Err, ErrMalformed) || got.First != 0 {
+			t.Errorf("%s: got %+v, want %v", row.name, got, ErrMalformed)
 		}
 	}
 }
 
 func TestAKeyThatWaitsAtTheServerHoldsUpNoOther(t *testing.T) {
-	l := idle(&server{})
+	l := idle(pair(t.Context(), &peer{}, time.Hour))
 	space := &seq.Space{Name: "user", Sections: 4}
-	quick, _, _ := l.enqueue(space, Key{UID: 1}, 1, nil, 9)
-	slow, _, _ := l.enqueue(space, Key{UID: 2}, 1, nil, 9)
+	quick, _, _ := l.enqueue(space, seq.Key{UID: 1}, 1, nil, 9)
+	slow, _, _ := l.enqueue(space, seq.Key{UID: 2}, 1, nil, 9)
 	_, id, _ := l.first(nil)
 	reply := func(more bool, first ...uint64) {
 		t.Helper()
@@ -116,10 +154,10 @@ func TestAKeyThatWaitsAtTheServerHoldsUpNoOther(t *testing.T) {
 	}
 	reply(true, 5, 0)
 	<-quick.b.done
-	if got := quick.answer(1); got.First != 5 || quick.open() {
-		t.Errorf("the key that did not wait: got %+v, open %v", got, quick.open())
+	if got := quick.Answer(1); got.First != 5 || quick.Open() {
+		t.Errorf("the key that did not wait: got %+v, open %v", got, quick.Open())
 	}
-	if !slow.open() {
+	if !slow.Open() {
 		t.Fatal("a key without an answer is not open")
 	}
 	if l.pace.out != 0 || l.pace.keys != 0 {
@@ -133,8 +171,8 @@ func TestAKeyThatWaitsAtTheServerHoldsUpNoOther(t *testing.T) {
 	}
 	reply(false, 5, 7)
 	<-slow.b.done
-	if got := slow.answer(1); got.First != 7 || slow.open() {
-		t.Errorf("the key that waited: got %+v, open %v", got, slow.open())
+	if got := slow.Answer(1); got.First != 7 || slow.Open() {
+		t.Errorf("the key that waited: got %+v, open %v", got, slow.Open())
 	}
 	if len(l.unanswered) != 0 || l.pace.out != 0 {
 		t.Errorf("%d batches and %+v are left", len(l.unanswered), l.pace)
@@ -142,9 +180,8 @@ func TestAKeyThatWaitsAtTheServerHoldsUpNoOther(t *testing.T) {
 }
 
 func TestAKeyThatWaitsAtTheServerIsGivenUpLikeAnyOther(t *testing.T) {
-	l := idle(&server{c: bare()})
-	l.server.c.cfg, _ = Config{Addrs: []string{"a"}}.withDefaults()
-	slow, _, _ := l.enqueue(&seq.Space{Name: "user", Sections: 4}, Key{UID: 2}, 1, nil, 9)
+	l := idle(pair(t.Context(), &peer{}, time.Second))
+	slow, _, _ := l.enqueue(&seq.Space{Name: "user", Sections: 4}, seq.Key{UID: 2}, 1, nil, 9)
 	_, id, _ := l.first(nil)
 	f, _ := l.complete(id, true)
 	f.answer(&pb.StreamReply{Id: id, More: true, Result: &pb.StreamReply_Next{
@@ -152,8 +189,8 @@ func TestAKeyThatWaitsAtTheServerIsGivenUpLikeAnyOther(t *testing.T) {
 	l.sweep(time.Now().Add(time.Hour))
 	slow.b = slow.b.rest
 	<-slow.b.done
-	if err := slow.answer(1).Err; !errors.Is(err, ErrUnreachable) || slow.open() {
-		t.Errorf("got %v, open %v, want %v", err, slow.open(), ErrUnreachable)
+	if err := slow.Answer(1).Err; err != errLost || slow.Open() {
+		t.Errorf("got %v, open %v, want %v", err, slow.Open(), errLost)
 	}
 	if l.pace.out != 0 || l.pace.keys != 0 {
 		t.Errorf("counted twice: %+v", l.pace)
@@ -161,51 +198,38 @@ func TestAKeyThatWaitsAtTheServerIsGivenUpLikeAnyOther(t *testing.T) {
 }
 
 func TestWhatWaitsTooLongIsGivenUp(t *testing.T) {
-	c := bare()
-	c.cfg, _ = Config{Addrs: []string{"a"}, AttemptTimeout: 4 * time.Hour}.withDefaults()
-	p := &server{c: c, addr: "a"}
-	l := idle(p)
+	p := &peer{}
+	l := idle(pair(t.Context(), p, 4*time.Hour))
 	space := &seq.Space{Name: "user", Sections: 1}
-	sent, _, err := l.enqueue(space, Key{UID: 1}, 1, nil, 9)
+	sent, _, err := l.enqueue(space, seq.Key{UID: 1}, 1, nil, 9)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.first(nil)
-	queued, _, err := l.enqueue(space, Key{UID: 2}, 1, nil, 9)
+	queued, _, err := l.enqueue(space, seq.Key{UID: 2}, 1, nil, 9)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.sweep(time.Now().Add(4 * time.Hour))
-	for _, k := range []slot{sent, queued} {
+	for _, k := range []Slot{sent, queued} {
 		select {
 		case <-k.b.done:
 			t.Error("given up before the limit")
 		default:
 		}
 	}
-	if p.health.silent.Load() {
+	if len(p.ended) > 0 {
 		t.Error("in doubt before the limit")
 	}
 	l.sweep(time.Now().Add(6 * time.Hour))
-	for _, k := range []slot{sent, queued} {
+	for _, k := range []Slot{sent, queued} {
 		<-k.b.done
-		if err := k.answer(1).Err; !errors.Is(err, ErrUnreachable) || final(err) {
-			t.Errorf("got %v, want %v, to be retried", err, ErrUnreachable)
+		if err := k.Answer(1).Err; err != errLost {
+			t.Errorf("got %v, want %v", err, errLost)
 		}
 	}
-	if !p.health.silent.Load() {
-		t.Error("the silent server is not in doubt")
-	}
-	if ok, probe := p.health.admit(); !ok || probe != &p.health {
-		t.Error("the first call to a server in doubt is its probe")
-	}
-	if ok, _ := p.health.admit(); ok {
-		t.Error("a second call went to a server in doubt beside the probe")
-	}
-	p.health.release()
-	p.answered()
-	if ok, probe := p.health.admit(); !ok || probe != nil {
-		t.Error("a server that answered is still in doubt")
+	if !slices.Equal(p.ended, []error{ErrTimedOut}) {
+		t.Errorf("the silent server is told %v, want %v once", p.ended, ErrTimedOut)
 	}
 }
 
@@ -218,7 +242,7 @@ func TestTheSenderLetsCallersWhoComeBackJoin(t *testing.T) {
 		l := idle(nil)
 		var wg sync.WaitGroup
 		for i := range callers {
-			wg.Go(func() { _, _, _ = l.enqueue(space, Key{UID: seq.UID(i)}, 1, nil, callers) }) // there is room
+			wg.Go(func() { _, _, _ = l.enqueue(space, seq.Key{UID: seq.UID(i)}, 1, nil, callers) }) // there is room
 		}
 		before := l.keysWaiting()
 		l.giveWay(before)
@@ -231,18 +255,22 @@ func TestTheSenderLetsCallersWhoComeBackJoin(t *testing.T) {
 	t.Errorf("never did all of %d callers join", callers)
 }
 
+// all takes what comes.
+type all struct{ Taker }
+
+// Ordered implements Taker.
+func (all) Ordered(r seq.Range) seq.Range { return r }
+
 func TestAnOrderIsDoneWhenItsLastKeyIs(t *testing.T) {
-	c := bare()
-	c.cfg, _ = Config{Addrs: []string{"a"}}.withDefaults()
-	l := idle(&server{c: c})
+	l := idle(pair(t.Context(), &peer{}, time.Second))
 	space := &seq.Space{Name: "user", Sections: 4}
 	done := make(chan string, 2)
 	order := func(name string, uids ...seq.UID) *Order {
-		o := &Order{UIDs: uids, Ranges: make([]Range, len(uids)), Done: func() { done <- name }, c: c, space: space}
+		o := &Order{UIDs: uids, Ranges: make([]seq.Range, len(uids)), Done: func() { done <- name }, by: all{}, space: space}
 		o.left.Store(int32(len(uids)))
-		keys := make([]ordered, len(uids))
+		keys := make([]Ordered, len(uids))
 		for i := range keys {
-			keys[i] = ordered{order: o, i: int32(i)}
+			keys[i] = Ordered{Order: o, I: int32(i)}
 		}
 		if rest, err := l.enqueueOrdered(keys, 9); len(rest) > 0 || err != nil {
 			t.Fatalf("%s: %d keys without room, %v", name, len(rest), err)
@@ -250,7 +278,7 @@ func TestAnOrderIsDoneWhenItsLastKeyIs(t *testing.T) {
 		return o
 	}
 	slow, quick := order("slow", 1, 2), order("quick", 3)
-	if rest, err := l.enqueueOrdered(make([]ordered, 1, 1)[:0], 9); len(rest) > 0 || err != nil {
+	if rest, err := l.enqueueOrdered(make([]Ordered, 1, 1)[:0], 9); len(rest) > 0 || err != nil {
 		t.Errorf("no keys: got %d, %v", len(rest), err)
 	}
 	_, id, _ := l.first(nil)
@@ -272,66 +300,76 @@ func TestAnOrderIsDoneWhenItsLastKeyIs(t *testing.T) {
 	if got := <-done; got != "slow" || slow.Ranges[0].First != 5 || slow.Ranges[1].First != 7 {
 		t.Errorf("then: got %s, %+v", got, slow.Ranges)
 	}
-	if rest, err := l.enqueueOrdered([]ordered{{order: slow}, {order: slow, i: 1}}, 1); len(rest) != 2 || !errors.Is(err, errQueueFull) {
-		t.Errorf("an order without room for all its keys: %d keys are left, %v, want 2, %v", len(rest), err, errQueueFull)
+	if rest, err := l.enqueueOrdered([]Ordered{{Order: slow}, {Order: slow, I: 1}}, 1); len(rest) != 2 || !errors.Is(err, ErrFull) {
+		t.Errorf("an order without room for all its keys: %d keys are left, %v, want 2, %v", len(rest), err, ErrFull)
 	}
+}
+
+// road is a gRPC stream: what is sent, and what comes.
+type road struct {
+	grpc.ClientStream
+	sent    chan *pb.StreamRequest
+	replies chan *pb.StreamReply
+}
+
+// Send implements pb.Sequence_StreamClient.
+func (r *road) Send(m *pb.StreamRequest) error {
+	r.sent <- m
+	return nil
+}
+
+// Recv implements pb.Sequence_StreamClient.
+func (r *road) Recv() (*pb.StreamReply, error) {
+	m, ok := <-r.replies
+	if !ok {
+		return nil, io.EOF
+	}
+	return m, nil
 }
 
 // What a reply says of the table is learned after its answers are given out, and before its refusals are:
 // who was refused goes on by the new table.
 func TestAnswersDoNotWaitForTheTableThatComesWithThem(t *testing.T) {
-	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 2})
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	c, err := New(ctx, Config{Addrs: cluster.Addrs(), AttemptTimeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	of := c.table.first()
-	space, err := c.table.spaceOf(ctx, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var uid seq.UID // of node 0
-	for space.SectionOf(uid) != 0 {
-		uid += 1 << seq.BlockBits
-	}
-	cluster.Publish()
-	c.table.mu.Lock()
-	_, err = c.Next(ctx, Key{UID: uid})
-	held := of.version.Load()
-	c.table.mu.Unlock()
-	if err != nil || held != 1 {
-		t.Fatalf("got %v with table %d, want an answer while the table cannot be learned", err, held)
-	}
-	for of.version.Load() != 2 && ctx.Err() == nil {
-		time.Sleep(time.Millisecond)
-	}
-	cluster.TakeOver(0, 1)
-	cluster.Publish()
-	owner := c.table.view.Load().owner(0)
-	c.table.mu.Lock()
-	refused, err := owner.queue(space, Key{UID: uid}, 1, nil)
-	inFlight := func() (n int) {
-		for _, st := range owner.streams {
-			st.mu.Lock()
-			n += len(st.unanswered) + st.waiting
-			st.mu.Unlock()
+	synctest.Test(t, func(t *testing.T) {
+		learn, learned := make(chan struct{}), uint64(0)
+		way := &road{sent: make(chan *pb.StreamRequest, 1), replies: make(chan *pb.StreamReply)}
+		p := pair(t.Context(), &peer{opens: way, heard: func(version uint64) {
+			<-learn
+			learned = version
+		}}, time.Hour)
+		// ask gives back the slot of a key whose reply has come, and a table with it.
+		ask := func(version uint64, result *pb.BatchResult) Slot {
+			s, err := p.Add(&seq.Space{Name: "user", Sections: 1}, seq.Key{UID: 1}, 1, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sent := <-way.sent
+			way.replies <- &pb.StreamReply{Id: sent.GetId(), Result: &pb.StreamReply_Next{Next: &pb.BatchNextReply{RouteVersion: version, Results: []*pb.BatchResult{result}}}}
+			synctest.Wait()
+			return s
 		}
-		return n
-	}
-	for inFlight() > 0 && ctx.Err() == nil {
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(10 * time.Millisecond) // for what is not to come
-	select {
-	case <-refused.b.done:
-		t.Error("refused before the table was learned")
-	default:
-	}
-	c.table.mu.Unlock()
-	if !refused.await(ctx) || refused.answer(1).Err == nil || of.version.Load() != 3 {
-		t.Errorf("got %+v with table %d, want a refusal that comes with table 3", refused.answer(1), of.version.Load())
-	}
+		answered := func(s Slot) bool {
+			select {
+			case <-s.Done():
+				return true
+			default:
+				return false
+			}
+		}
+		if s := ask(2, &pb.BatchResult{First: []uint64{7}}); !answered(s) || s.Answer(1).First != 7 {
+			t.Error("no answer while the table cannot be learned")
+		}
+		learn <- struct{}{}
+		refused := ask(3, &pb.BatchResult{First: []uint64{0}, Errors: []*pb.KeyError{{Code: pb.ErrorCode_ERROR_CODE_NOT_OWNER}}})
+		if answered(refused) {
+			t.Error("refused before the table was learned")
+		}
+		learn <- struct{}{}
+		synctest.Wait()
+		if !answered(refused) || refused.Answer(1).Err == nil || learned != 3 {
+			t.Errorf("got %+v with table %d, want a refusal that comes with table 3", refused.Answer(1), learned)
+		}
+		p.Close(errLost)
+		close(way.replies)
+	})
 }

@@ -1,7 +1,6 @@
-package client
+package route
 
 import (
-	"context"
 	"math"
 	"sync"
 	"time"
@@ -18,12 +17,12 @@ const (
 )
 
 // order is Config.Addrs, those of Config.Zone apart. Immutable.
-type order struct{ near, far []*server }
+type order struct{ near, far []*Server }
 
 // last is one of Config.Addrs at a step of a round that ends with them: an indirect client passes
 // over all of them in each round, others over one, and another in the next.
-func (s *servers) last(turn, round, step int) *server {
-	if s.c.cfg.Indirect {
+func (s *servers) last(turn, round, step int) *Server {
+	if s.t.cfg.Indirect {
 		return s.seed(turn+round, step)
 	}
 	return s.seed(turn, round+step)
@@ -32,7 +31,7 @@ func (s *servers) last(turn, round, step int) *server {
 // followZones asks Config.Addrs which zones they are in, again and again. It prefers nothing
 // among the AllocSvr: an owner is asked wherever it is.
 func (s *servers) followZones() {
-	for pause := time.Duration(0); wake.Sleep(s.c.ctx, pause); {
+	for pause := time.Duration(0); wake.Sleep(s.t.cfg.Context, pause); {
 		pause = zoneEvery
 		if !s.askZones() {
 			pause = zonePause
@@ -48,23 +47,19 @@ func (s *servers) askZones() bool {
 	var asking sync.WaitGroup
 	for i, one := range s.seeds {
 		asking.Go(func() {
-			err := one.try(s.c.ctx, s.c.cfg.AttemptTimeout, func(ctx context.Context) error {
-				reply, err := one.rpc.Routes(ctx, &pb.RoutesRequest{RouteVersion: math.MaxUint64}) // no table
-				zones[i] = reply.GetZone()
-				return err
-			})
-			answered[i] = err == nil
+			reply, err := one.Peer.Routes(s.t.cfg.Context, s.t.cfg.AttemptTimeout, &pb.RoutesRequest{RouteVersion: math.MaxUint64}) // no table
+			zones[i], answered[i] = reply.GetZone(), err == nil
 		})
 	}
 	asking.Wait()
 	old, next, all := s.order.Load(), &order{}, true
-	was := map[*server]bool{}
+	was := map[*Server]bool{}
 	for _, one := range old.near {
 		was[one] = true
 	}
 	for i, one := range s.seeds {
 		all = all && answered[i]
-		if answered[i] && zones[i] == s.c.cfg.Zone || !answered[i] && was[one] {
+		if answered[i] && zones[i] == s.t.cfg.Zone || !answered[i] && was[one] {
 			next.near = append(next.near, one)
 		} else {
 			next.far = append(next.far, one)
