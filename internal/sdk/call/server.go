@@ -1,4 +1,4 @@
-package client
+package call
 
 import (
 	"context"
@@ -18,16 +18,16 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// server is an AllocSvr or a router, as this Client reaches it: one connection, with two
+// Server is an AllocSvr or a router, as this Client reaches it: one connection, with two
 // streams on it.
-type server struct {
+type Server struct {
 	*route.Server
 
-	c    *Client
+	c    *Caller
 	conn *grpc.ClientConn
-	rpc  pb.SequenceClient
-	ids  pb.SnowflakeClient
-	segs pb.SegmentClient
+	RPC  pb.SequenceClient
+	IDs  pb.SnowflakeClient
+	Segs pb.SegmentClient
 
 	health    health // of all calls but those for IDs
 	idsHealth health
@@ -36,43 +36,43 @@ type server struct {
 }
 
 // peer is the connection to a server; nil if there is no server.
-func peer(s *route.Server) *server {
+func peer(s *route.Server) *Server {
 	if s == nil {
 		return nil
 	}
-	return s.Peer.(*server)
+	return s.Peer.(*Server)
 }
 
 // connect is the dialler of the route table.
-func (c *Client) connect(to *route.Server) (route.Peer, error) {
-	s := &server{Server: to, c: c, large: semaphore.NewWeighted(maxLarge)}
+func (c *Caller) connect(to *route.Server) (route.Peer, error) {
+	s := &Server{Server: to, c: c, large: semaphore.NewWeighted(maxLarge)}
 	opts := append([]grpc.DialOption{rpc.SayTarget(to.Target)}, c.cfg.DialOptions...)
 	conn, err := rpc.Dial(to.Addr, opts...)
 	if err != nil {
 		return nil, err
 	}
-	s.conn, s.rpc, s.ids, s.segs = conn, pb.NewSequenceClient(conn), pb.NewSnowflakeClient(conn), pb.NewSegmentClient(conn)
+	s.conn, s.RPC, s.IDs, s.Segs = conn, pb.NewSequenceClient(conn), pb.NewSnowflakeClient(conn), pb.NewSegmentClient(conn)
 	s.streams = stream.NewPair(&c.streams, s)
 	return s, nil
 }
 
 // Routes implements route.Peer.
-func (s *server) Routes(ctx context.Context, limit time.Duration, r *pb.RoutesRequest) (reply *pb.RoutesReply, err error) {
+func (s *Server) Routes(ctx context.Context, limit time.Duration, r *pb.RoutesRequest) (reply *pb.RoutesReply, err error) {
 	err = s.try(ctx, limit, func(ctx context.Context) (err error) {
-		reply, err = s.rpc.Routes(ctx, r)
+		reply, err = s.RPC.Routes(ctx, r)
 		return err
 	})
 	return reply, err
 }
 
 // Silent implements route.Peer.
-func (s *server) Silent() bool { return s.health.silent.Load() }
+func (s *Server) Silent() bool { return s.health.silent.Load() }
 
 // HangUp implements route.Peer.
-func (s *server) HangUp() { s.streams.HangUp() }
+func (s *Server) HangUp() { s.streams.HangUp() }
 
 // Close implements route.Peer.
-func (s *server) Close(cause error) {
+func (s *Server) Close(cause error) {
 	if cause != ErrClosed {
 		cause = &lostError{s.Addr, cause}
 	}
@@ -81,12 +81,12 @@ func (s *server) Close(cause error) {
 }
 
 // Open implements stream.Server.
-func (s *server) Open(ctx context.Context) (pb.Sequence_StreamClient, error) {
-	return s.rpc.Stream(ctx)
+func (s *Server) Open(ctx context.Context) (pb.Sequence_StreamClient, error) {
+	return s.RPC.Stream(ctx)
 }
 
 // Answered notes any word from the server.
-func (s *server) Answered() {
+func (s *Server) Answered() {
 	if s.health.silent.Load() {
 		s.health.silent.Store(false)
 		s.c.cfg.Logger.Debug("server answers again", "addr", s.Addr)
@@ -95,7 +95,7 @@ func (s *server) Answered() {
 
 // seek asks the server whether it is there, in the background, if calls for IDs go by it. From a
 // goroutine of the Client.
-func (s *server) seek(now time.Time) {
+func (s *Server) seek(now time.Time) {
 	h := &s.idsHealth
 	if !h.passed.Load() || !h.probe(now) {
 		return
@@ -112,7 +112,7 @@ func (s *server) seek(now time.Time) {
 }
 
 // lost notes an attempt without an answer, which may mean that the table is old.
-func (s *server) lost(cause error) {
+func (s *Server) lost(cause error) {
 	if !s.health.silent.Swap(true) {
 		s.c.cfg.Logger.Debug("server lost", "addr", s.Addr, "cause", cause)
 		if of := s.Set(); of != nil {
@@ -123,7 +123,7 @@ func (s *server) lost(cause error) {
 
 // Ended is what the end of a stream means for the calls on it. A server that has not
 // begun to serve says so, and so does one of another cluster or era; every other end is a lost attempt.
-func (s *server) Ended(cause error) error {
+func (s *Server) Ended(cause error) error {
 	if errors.Is(cause, seq.ErrNoQuorum) {
 		return cause
 	}
@@ -137,7 +137,7 @@ func (s *server) Ended(cause error) error {
 // attempt makes a unary call once, by the rules of the call that it is for: a round's
 // attempts of patient calls take twice as long as those of the round before. What became of
 // it is noted in the server's health.
-func (s *server) attempt(ctx context.Context, r *rules, round int, do func(context.Context) error) error {
+func (s *Server) attempt(ctx context.Context, r *rules, round int, do func(context.Context) error) error {
 	limit := s.c.cfg.AttemptTimeout
 	switch {
 	case r.once:
@@ -175,7 +175,7 @@ func (s *server) attempt(ctx context.Context, r *rules, round int, do func(conte
 
 // try makes a unary call once, within the limit, and sorts its error: one with a name, a
 // final one, a *namelessError or a *lostError.
-func (s *server) try(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
+func (s *Server) try(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
 	try, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := do(try)
@@ -185,7 +185,7 @@ func (s *server) try(ctx context.Context, limit time.Duration, do func(context.C
 		return nil
 	case try.Err() != nil && (code == 0 || code == pb.ErrorCode_ERROR_CODE_DEADLINE):
 		return &lostError{s.Addr, stream.ErrTimedOut}
-	case code != 0 || errors.Is(err, stream.ErrMalformed) || final(err):
+	case code != 0 || errors.Is(err, stream.ErrMalformed) || Final(err):
 		return err
 	}
 	switch status.Code(err) {
@@ -198,11 +198,11 @@ func (s *server) try(ctx context.Context, limit time.Duration, do func(context.C
 }
 
 // sweepEvery is the longest time between two passes of sweepLoop.
-const sweepEvery = DefaultAttemptTimeout / 4
+const sweepEvery = 125 * time.Millisecond
 
 // sweepLoop gives up attempts on streams that take too long, and asks whether servers are back that calls
 // for IDs go by. One ticker for all calls costs less than a timer for each.
-func (c *Client) sweepLoop() {
+func (c *Caller) sweepLoop() {
 	tick := time.NewTicker(min(max(c.cfg.AttemptTimeout/4, time.Millisecond), sweepEvery))
 	defer tick.Stop()
 	var all []*route.Server

@@ -1,4 +1,4 @@
-package client
+package call
 
 import (
 	"slices"
@@ -13,13 +13,13 @@ type Near interface {
 	// TakeNear takes counts[i] numbers, one each if counts is empty, of uids[i] of a space, as
 	// far as that needs neither waiting nor another server: first[i], which comes as 0, is the
 	// first of them, and stays 0 for the others. There are at most seq.MaxBatch. unordered is
-	// as in Range, for all. Safe for concurrent use.
+	// as in seq.Range, for all. Safe for concurrent use.
 	TakeNear(space string, uids []seq.UID, counts []uint32, first []uint64) (unordered bool)
 }
 
 // nearby is the keys of some orders of one space.
 type nearby struct {
-	orders []*Order
+	orders []*stream.Order
 	uids   []seq.UID
 	counts []uint32 // empty while all are 1
 	first  []uint64
@@ -28,7 +28,7 @@ type nearby struct {
 var nearbyPool = sync.Pool{New: func() any { return new(nearby) }}
 
 // takeNear gives the orders what is near, many of them at a time.
-func (c *Client) takeNear(near Near, orders []*Order) {
+func (c *Caller) takeNear(near Near, orders []*stream.Order) {
 	n := nearbyPool.Get().(*nearby)
 	for _, o := range orders {
 		if o.Where() == nil || o.Named() { // near knows no request ids
@@ -45,7 +45,7 @@ func (c *Client) takeNear(near Near, orders []*Order) {
 	nearbyPool.Put(n)
 }
 
-func (n *nearby) add(o *Order) {
+func (n *nearby) add(o *stream.Order) {
 	if len(o.Counts) > 0 || len(n.counts) > 0 {
 		for len(n.counts) < len(n.uids) {
 			n.counts = append(n.counts, 1)
@@ -58,7 +58,7 @@ func (n *nearby) add(o *Order) {
 }
 
 // take takes for all that was added, and forgets it.
-func (n *nearby) take(c *Client, near Near) {
+func (n *nearby) take(c *Caller, near Near) {
 	n.first = slices.Grow(n.first[:0], len(n.uids))[:len(n.uids)]
 	clear(n.first)
 	unordered := near.TakeNear(n.orders[0].Where().Name, n.uids, n.counts, n.first)
@@ -66,7 +66,7 @@ func (n *nearby) take(c *Client, near Near) {
 	for _, o := range n.orders {
 		for i := range o.Ranges {
 			if first[i] != 0 {
-				o.Ranges[i] = c.cfg.ordered(stream.CheckRange(first[i], first[i]+uint64(o.Count(i))-1, o.Count(i), unordered))
+				o.Ranges[i] = c.Ordered(stream.CheckRange(first[i], first[i]+uint64(o.Count(i))-1, o.Count(i), unordered))
 			}
 		}
 		first = first[len(o.Ranges):]

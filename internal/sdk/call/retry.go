@@ -1,4 +1,4 @@
-package client
+package call
 
 import (
 	"context"
@@ -25,7 +25,7 @@ const maxHops = 3
 
 // call is a call on its way: it asks again until each of its keys has an answer or an error.
 type call struct {
-	c       *Client
+	c       *Caller
 	rules   *rules
 	space   *seq.Space    // of the keys
 	places  []seq.UID     // what decides the section, one a key; none: the call is for the section, as if it were one key
@@ -34,7 +34,7 @@ type call struct {
 	turn    int           // where calls that ask the owner begin with the addresses of Config; 0: not yet
 	// ask makes an attempt and puts the answers away. It gives the keys that failed for
 	// themselves, or the error of all. Each key is in one attempt at a time.
-	ask func(ctx context.Context, a *attempt) ([]fault, error)
+	ask func(ctx context.Context, a *Attempt) ([]Fault, error)
 
 	// until ends a call whose context has no deadline, between two rounds; zero: never. The
 	// clock is not read for a Next that succeeds at once, and no attempt takes long.
@@ -54,7 +54,7 @@ type tries struct {
 	gen            uint64     // of the view that the round goes by
 	next           int        // how far the round has come
 	turn           int        // where it began, if it asks all in turn
-	late           []*server  // put off to the end of the round, since they are in doubt
+	late           []*Server  // put off to the end of the round, since they are in doubt
 	hops           int        // NOT_OWNER followed in the round
 	asked, refused int        // attempts of the round, with servers passed by in doubt, and how many were refusals
 	strange        int        // of asked, how many were at servers that are left out
@@ -107,8 +107,8 @@ func (k *call) retry(ctx context.Context, pending []int) {
 }
 
 // askAll makes the attempts, all at the same time, and gives back the keys to ask for again.
-func (k *call) askAll(ctx context.Context, attempts []*attempt, again []int) []int {
-	one := func(a *attempt) {
+func (k *call) askAll(ctx context.Context, attempts []*Attempt, again []int) []int {
+	one := func(a *Attempt) {
 		defer a.probe.release()
 		a.faults, a.err = k.ask(ctx, a)
 	}
@@ -125,17 +125,17 @@ func (k *call) askAll(ctx context.Context, attempts []*attempt, again []int) []i
 	}
 	for _, a := range attempts {
 		if a.err != nil {
-			a.faults = make([]fault, len(a.idx))
-			for j := range a.idx {
-				a.faults[j] = fault{j, a.err}
+			a.faults = make([]Fault, len(a.Idx))
+			for j := range a.Idx {
+				a.faults[j] = Fault{j, a.err}
 			}
 		}
 		if ctx.Err() == nil {
 			a.note()
 		}
 		for _, bad := range a.faults {
-			i := a.idx[bad.k]
-			if end := k.failed(ctx, k.of(i), a.server, bad.err); end != nil {
+			i := a.Idx[bad.K]
+			if end := k.failed(ctx, k.of(i), a.Server, bad.Err); end != nil {
 				k.fail(i, end)
 				continue
 			}
@@ -147,7 +147,7 @@ func (k *call) askAll(ctx context.Context, attempts []*attempt, again []int) []i
 }
 
 // failed notes a failed attempt; the error with which the call ends for that key comes back.
-func (k *call) failed(ctx context.Context, t *tries, from *server, err error) error {
+func (k *call) failed(ctx context.Context, t *tries, from *Server, err error) error {
 	if route.Strange(err) {
 		from.Doubt()
 		if why := from.Other(); why != nil {
@@ -186,7 +186,7 @@ func (k *call) failed(ctx context.Context, t *tries, from *server, err error) er
 }
 
 // follow has the round go on where a NOT_OWNER points.
-func (k *call) follow(t *tries, from *server, moved *rpc.NotOwnerError) {
+func (k *call) follow(t *tries, from *Server, moved *rpc.NotOwnerError) {
 	of := from.Set()
 	if of != nil && moved.RouteVersion > of.Version() {
 		of.Poke()
@@ -212,7 +212,7 @@ func (k *call) follow(t *tries, from *server, moved *rpc.NotOwnerError) {
 }
 
 // noteQuorum keeps what an attempt says of the quorum.
-func (k *call) noteQuorum(t *tries, from *server, err error) {
+func (k *call) noteQuorum(t *tries, from *Server, err error) {
 	switch lost := (*lostError)(nil); {
 	case errors.Is(err, seq.ErrNoQuorum):
 		t.quorum = err

@@ -1,4 +1,4 @@
-package client
+package call
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ func TestWhatWasAskedStandsInAnErrorOnce(t *testing.T) {
 		{"context deadline exceeded: last attempt: " + what + ": clock off", "context deadline exceeded: last attempt: " + what + ": clock off"},
 		{`generate: namespace "other": clock off`, what + `: generate: namespace "other": clock off`},
 	} {
-		err := told(what, fmt.Errorf("%s%w", row.from, silent{}))
+		err := Told(what, fmt.Errorf("%s%w", row.from, silent{}))
 		if err.Error() != row.want || !errors.Is(err, seq.ErrClockOff) {
 			t.Errorf("got %q, want %q", err, row.want)
 		}

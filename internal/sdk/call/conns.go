@@ -1,8 +1,9 @@
-package client
+package call
 
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -19,23 +20,29 @@ import (
 // here. An error that no retry cures is returned immediately; else the context's error,
 // wrapped with the last reason. If all AllocSvr answer with an error that has no name, as for
 // a call that none serves, their status is returned.
-func (c *Client) Any() grpc.ClientConnInterface { return conn{c: c, rules: &forAny} }
+func (c *Caller) Any() grpc.ClientConnInterface { return conn{c: c, rules: &forAny} }
 
 // Once carries unary calls to one AllocSvr each, with one attempt until ctx ends, or
 // Config.Timeout if it has no deadline: for calls whose repetition costs something. The node
 // that a message names is asked first.
-func (c *Client) Once() grpc.ClientConnInterface { return conn{c: c, rules: &forOnce} }
+func (c *Caller) Once() grpc.ClientConnInterface { return conn{c: c, rules: &forOnce} }
 
 // Owner carries unary calls to the AllocSvr that owns a segment tag, as Next does for
 // keys: pb.NewSegmentClient(c.Owner(tag)). Retries and errors are as in Any.
-func (c *Client) Owner(tag string) grpc.ClientConnInterface {
+func (c *Caller) Owner(tag string) grpc.ClientConnInterface {
 	return conn{c: c, rules: &forTag, tag: tag}
+}
+
+// OwnerOf carries unary calls to the AllocSvr that owns a section, as Next does for keys:
+// pb.NewAdminClient(c.OwnerOf(17)), for operators. Retries and errors are as in Any.
+func (c *Caller) OwnerOf(section seq.SectionID) grpc.ClientConnInterface {
+	return conn{c: c, rules: &forSection, at: &section}
 }
 
 // Nodes are all AllocSvr of the route table, of several Sets of the root's, each for unary calls that only it can
 // answer, about itself. A call is one attempt, bounded by four Config.AttemptTimeout.
 // With Config.Indirect it is Any alone. ErrClosed, or no route table until ctx ends.
-func (c *Client) Nodes(ctx context.Context) ([]grpc.ClientConnInterface, error) {
+func (c *Caller) Nodes(ctx context.Context) ([]grpc.ClientConnInterface, error) {
 	v, err := c.table.Current(ctx)
 	if err != nil {
 		return nil, err
@@ -62,7 +69,7 @@ var anySets = map[string]bool{
 type conn struct {
 	unaryOnly
 
-	c     *Client
+	c     *Caller
 	rules *rules
 	tag   string         // whose owner is asked, by forTag
 	at    *seq.SectionID // whose owner is asked, if it is set
@@ -78,7 +85,7 @@ func (k conn) Invoke(ctx context.Context, method string, args, reply any, opts .
 	if r, ok := args.(interface{ GetNode() string }); ok && k.rules.once {
 		at.node = r.GetNode()
 	}
-	return unaryAt(ctx, k.c, k.rules, at, func(ctx context.Context, s *server) error {
+	return unary(ctx, k.c, k.rules, at, func(ctx context.Context, s *Server) error {
 		return s.conn.Invoke(ctx, method, args, reply, opts...)
 	})
 }
@@ -87,7 +94,7 @@ func (k conn) Invoke(ctx context.Context, method string, args, reply any, opts .
 type nodeConn struct {
 	unaryOnly
 
-	s *server
+	s *Server
 }
 
 // Invoke implements grpc.ClientConnInterface.
@@ -114,10 +121,22 @@ func (unaryOnly) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.Ca
 	return nil, status.Error(codes.Unimplemented, "only unary calls are carried")
 }
 
-// unary makes a unary call by the rules, until ctx or Config.Timeout ends. It may make many
-// attempts. tag is whose owner is asked, if an owner is.
-func unary(ctx context.Context, c *Client, r *rules, tag string, do func(context.Context, *server) error) error {
-	return unaryAt(ctx, c, r, place{tag: tag}, do)
+// AskTag makes a unary call to the owner of a segment tag.
+func (c *Caller) AskTag(ctx context.Context, tag string, do func(context.Context, *Server) error) error {
+	return unary(ctx, c, &forTag, place{tag: tag}, do)
+}
+
+// AskIDs makes a unary call that the nodes of all Sets answer alike.
+func (c *Caller) AskIDs(ctx context.Context, do func(context.Context, *Server) error) error {
+	err := unary(ctx, c, &forIDs, place{}, do)
+	c.table.Glance(time.Now())
+	return err
+}
+
+// AskOnce makes one attempt, at a node if it is there, and elsewhere after refusals for the node's own
+// reasons.
+func (c *Caller) AskOnce(ctx context.Context, node string, do func(context.Context, *Server) error) error {
+	return unary(ctx, c, &forOnce, place{node: node}, do)
 }
 
 // place is where a unary call belongs: with the owner of a section or of a tag, or with a node
@@ -138,7 +157,8 @@ func (p place) in(m seq.Mapping) (seq.SectionID, error) {
 	return *p.section, nil
 }
 
-func unaryAt(ctx context.Context, c *Client, r *rules, at place, do func(context.Context, *server) error) error {
+// unary makes a unary call by the rules, until ctx or Config.Timeout ends. It may make many attempts.
+func unary(ctx context.Context, c *Caller, r *rules, at place, do func(context.Context, *Server) error) error {
 	ctx, cancel, v, err := c.begin(ctx)
 	defer cancel()
 	if err != nil {
@@ -149,8 +169,8 @@ func unaryAt(ctx context.Context, c *Client, r *rules, at place, do func(context
 		return err
 	}
 	k := call{c: c, rules: r, section: section, node: at.node}
-	k.ask = func(ctx context.Context, a *attempt) ([]fault, error) {
-		return nil, a.unary(ctx, func(ctx context.Context) error { return do(ctx, a.server) })
+	k.ask = func(ctx context.Context, a *Attempt) ([]Fault, error) {
+		return nil, a.Unary(ctx, func(ctx context.Context) error { return do(ctx, a.Server) })
 	}
 	return k.one(ctx)
 }

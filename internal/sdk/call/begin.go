@@ -1,4 +1,4 @@
-package client
+package call
 
 import (
 	"context"
@@ -10,28 +10,21 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Order is a NextBatch whose caller does not wait for it.
-type Order = stream.Order
-
-// taker is a Client as its orders need it.
-type taker struct{ *Client }
-
-// Ordered implements stream.Taker.
-func (t taker) Ordered(r Range) Range { return t.cfg.ordered(r) }
-
 // Begin takes the numbers of all orders and returns without waiting for them. Keys of one
 // AllocSvr travel together, whosever order they are of. What the owners do not answer at the
 // first attempt is asked for as NextBatch does, until ctx ends, by a goroutine for each order
 // that has such keys. Every order is done, after Close too.
-func (c *Client) Begin(ctx context.Context, orders ...*Order) { c.BeginNear(ctx, nil, orders...) }
+func (c *Caller) Begin(ctx context.Context, orders ...*stream.Order) {
+	c.BeginNear(ctx, nil, orders...)
+}
 
 // BeginNear is Begin for a program that has an AllocSvr within it: near is asked first, and
 // what it does not have goes by the network.
-func (c *Client) BeginNear(ctx context.Context, near Near, orders ...*Order) {
+func (c *Caller) BeginNear(ctx context.Context, near Near, orders ...*stream.Order) {
 	v := c.table.View()
 	p := parcelsPool.Get().(*parcels)
 	for _, o := range orders {
-		o.Open(ctx, taker{c})
+		o.Open(ctx, c)
 		space, once := c.plain(ctx, v, o)
 		o.In(space, once, errNotAsked)
 	}
@@ -55,7 +48,7 @@ var errNotAsked = fmt.Errorf("%w: owner not asked", seq.ErrNoRoute)
 
 // plain is the space of an order that can be asked for at once, and its requests there. The
 // others are for NextBatch, which has the words for what is wrong with them.
-func (c *Client) plain(ctx context.Context, v *route.View, o *Order) (*seq.Space, []stream.Request) {
+func (c *Caller) plain(ctx context.Context, v *route.View, o *stream.Order) (*seq.Space, []stream.Request) {
 	n := len(o.UIDs)
 	if v == nil || c.cfg.alone(ctx) || n == 0 || n > maxQueued || len(o.Counts) != 0 && len(o.Counts) != n {
 		return nil, nil
@@ -84,7 +77,7 @@ type parcels struct {
 }
 
 type parcel struct {
-	to     *server
+	to     *Server
 	silent bool // looked at once: of a uid that stands there twice, both are asked for or none
 	keys   []stream.Ordered
 }
@@ -92,7 +85,7 @@ type parcel struct {
 var parcelsPool = sync.Pool{New: func() any { return &parcels{} }}
 
 // sort puts the keys of an order that have no numbers yet with those for the same server.
-func (p *parcels) sort(v *route.View, o *Order) {
+func (p *parcels) sort(v *route.View, o *stream.Order) {
 	missed := 0
 	for i, uid := range o.UIDs {
 		if o.Ranges[i].First != 0 {
@@ -114,7 +107,7 @@ func (p *parcels) sort(v *route.View, o *Order) {
 }
 
 // of finds or makes the parcel to a server. A nil server has none.
-func (p *parcels) of(to *server) *parcel {
+func (p *parcels) of(to *Server) *parcel {
 	if to == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package client
+package call
 
 import (
 	"errors"
@@ -58,18 +58,18 @@ const (
 var (
 	// The space of a key was found in the mapping: a server that does not know it has not heard
 	// of it yet.
-	forKeys    = rules{where: atOwner, final: func(err error) bool { return final(err) && !errors.Is(err, seq.ErrUnknownSpace) }}
-	forSection = rules{where: atOwner, final: final, unanimous: true, patient: true}
-	forTag     = rules{where: atOwner, final: final, unanimous: true, patient: true, root: true}
-	forIDs     = rules{where: inTurn, final: final, unanimous: true, patient: true, ids: true}
-	forAny     = rules{where: inTurn, final: final, unanimous: true, patient: true, ids: true, root: true}
+	forKeys    = rules{where: atOwner, final: func(err error) bool { return Final(err) && !errors.Is(err, seq.ErrUnknownSpace) }}
+	forSection = rules{where: atOwner, final: Final, unanimous: true, patient: true}
+	forTag     = rules{where: atOwner, final: Final, unanimous: true, patient: true, root: true}
+	forIDs     = rules{where: inTurn, final: Final, unanimous: true, patient: true, ids: true}
+	forAny     = rules{where: inTurn, final: Final, unanimous: true, patient: true, ids: true, root: true}
 	forOnce    = rules{where: inTurn, final: func(err error) bool {
 		return !anyOf(err, ofNode) && !route.Strange(err) && !errors.Is(err, seq.ErrWorkersExhausted) && !errors.Is(err, seq.ErrNoRoute)
 	}, once: true, patient: true, ids: true}
 )
 
 // health is what counts for calls of this kind.
-func (k *call) health(s *server) *health {
+func (k *call) health(s *Server) *health {
 	if k.rules.ids {
 		return &s.idsHealth
 	}

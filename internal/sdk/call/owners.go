@@ -1,4 +1,4 @@
-package client
+package call
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// askOwners asks for all keys at the owners of their sections, and elsewhere where those give
+// AskOwners asks for all keys at the owners of their sections, and elsewhere where those give
 // no answer. errs are one a key, nil if none failed; err is for the whole call.
-func askOwners(ctx context.Context, c *Client, space string, places []seq.UID, ask func(context.Context, *attempt) ([]fault, error)) (errs []error, err error) {
+func (c *Caller) AskOwners(ctx context.Context, space string, places []seq.UID, ask func(context.Context, *Attempt) ([]Fault, error)) (errs []error, err error) {
 	if len(places) == 0 || len(places) > seq.MaxBatch {
 		return nil, fmt.Errorf("%w: %d keys, expected 1 to %d", seq.ErrBadBatch, len(places), seq.MaxBatch)
 	}
@@ -82,17 +82,17 @@ func (k *call) each(ctx context.Context, v *route.View, apart [][]int) []error {
 
 // owners is the plan of the first attempts: the owners alone, found by index, since nearly
 // every call needs no more than that.
-func (k *call) owners(v *route.View, pending []int) (attempts []*attempt, idle []int) {
+func (k *call) owners(v *route.View, pending []int) (attempts []*Attempt, idle []int) {
 	if s := k.soleOwner(v); s != nil {
 		ok, probe := peer(s).health.admit()
 		if !ok {
 			return nil, pending
 		}
 		a := k.attempt(peer(s), probe, 0)
-		a.idx = pending
-		return []*attempt{a}, nil
+		a.Idx = pending
+		return []*Attempt{a}, nil
 	}
-	byNode := make([]*attempt, len(v.Nodes))
+	byNode := make([]*Attempt, len(v.Nodes))
 	refused := make([]bool, len(v.Nodes))
 	for _, i := range pending {
 		n := int(v.Place(k.space.SectionOf(k.places[i])).Owner)
@@ -108,10 +108,10 @@ func (k *call) owners(v *route.View, pending []int) (attempts []*attempt, idle [
 				continue
 			}
 			byNode[n] = k.attempt(peer(v.Nodes[n]), probe, 0)
-			byNode[n].idx = make([]int, 0, len(pending)/len(v.Nodes)+1)
+			byNode[n].Idx = make([]int, 0, len(pending)/len(v.Nodes)+1)
 			attempts = append(attempts, byNode[n])
 		}
-		byNode[n].idx = append(byNode[n].idx, i)
+		byNode[n].Idx = append(byNode[n].Idx, i)
 	}
 	return attempts, idle
 }

@@ -1,4 +1,4 @@
-package client
+package call
 
 import (
 	"context"
@@ -9,54 +9,54 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// attempt is what one server is asked in one message or unary call.
-type attempt struct {
-	server  *server
+// Attempt is what one server is asked in one message or unary call.
+type Attempt struct {
+	Server  *Server
 	probe   *health    // that it sees about; nil: it is no probe
 	relayed *route.Set // that the server is asked for and is no node of; nil: it is one
 	rules   *rules
-	space   *seq.Space
-	version uint64 // of the route table
+	Space   *seq.Space
+	Version uint64 // of the route table
 	round   int
-	idx     []int // the keys
-	faults  []fault
+	Idx     []int // the keys
+	faults  []Fault
 	err     error
 }
 
-// fault is the error of idx[k].
-type fault struct {
-	k   int
-	err error
+// Fault is the error of Idx[K].
+type Fault struct {
+	K   int
+	Err error
 }
 
-func (k *call) attempt(s *server, probe *health, round int) *attempt {
-	return &attempt{server: s, probe: probe, rules: k.rules, space: k.space, version: s.Version(), round: round}
+func (k *call) attempt(s *Server, probe *health, round int) *Attempt {
+	return &Attempt{Server: s, probe: probe, rules: k.rules, Space: k.space, Version: s.Version(), round: round}
 }
 
-// unary makes the attempt by a unary call.
-func (a *attempt) unary(ctx context.Context, do func(context.Context) error) error {
-	return a.server.attempt(ctx, a.rules, a.round, do)
+// Unary makes the attempt by a unary call.
+func (a *Attempt) Unary(ctx context.Context, do func(context.Context) error) error {
+	return a.Server.attempt(ctx, a.rules, a.round, do)
 }
 
 // plan sorts the pending keys by the server to ask; idle are those whose round is over.
-func (k *call) plan(v *route.View, pending []int) (attempts []*attempt, idle []int) {
+func (k *call) plan(v *route.View, pending []int) (attempts []*Attempt, idle []int) {
 	for _, i := range pending {
 		a := k.pick(v, i, attempts)
 		if a == nil {
 			idle = append(idle, i)
 			continue
 		}
-		if len(a.idx) == 0 {
+		if len(a.Idx) == 0 {
 			attempts = append(attempts, a)
 		}
-		a.idx = append(a.idx, i)
+		a.Idx = append(a.Idx, i)
 	}
 	return attempts, idle
 }
 
 // pick is the attempt at the next server to ask for a key, a new one or one of those; nil when
 // its round is over.
-func (k *call) pick(v *route.View, i int, attempts []*attempt) *attempt {
+func (k *call) pick(v *route.View, i int, attempts []*Attempt) *Attempt {
 	t := k.of(i)
 	if t.gen != v.Gen {
 		t.gen, t.in, t.next, t.late = v.Gen, nil, 0, nil
@@ -102,9 +102,9 @@ func (k *call) pick(v *route.View, i int, attempts []*attempt) *attempt {
 // atLate is the attempt at the next of the servers that were put off, whatever is thought of it: one
 // that has said something by then, and then one that is mute, which gets no more time for a later round.
 // Such an attempt lasts for too long to be the one call that sees.
-func (k *call) atLate(t *tries, attempts []*attempt) *attempt {
+func (k *call) atLate(t *tries, attempts []*Attempt) *Attempt {
 	round := t.round
-	next := slices.IndexFunc(t.late, func(s *server) bool { return !k.rules.ids || !s.idsHealth.mute() })
+	next := slices.IndexFunc(t.late, func(s *Server) bool { return !k.rules.ids || !s.idsHealth.mute() })
 	if next < 0 {
 		next, round = 0, 0
 	}
@@ -117,9 +117,9 @@ func (k *call) atLate(t *tries, attempts []*attempt) *attempt {
 }
 
 // attemptAt is the one of some attempts that is at a server; nil: none is.
-func attemptAt(s *server, attempts []*attempt) *attempt {
+func attemptAt(s *Server, attempts []*Attempt) *Attempt {
 	for _, a := range attempts {
-		if a.server == s {
+		if a.Server == s {
 			return a
 		}
 	}
@@ -128,7 +128,7 @@ func attemptAt(s *server, attempts []*attempt) *attempt {
 
 // admit is an attempt at the server if one may be made now, also along with the others of a probe;
 // nil: none may. relayed is as in attempt.
-func (k *call) admit(s *server, relayed *route.Set, round int, attempts []*attempt) *attempt {
+func (k *call) admit(s *Server, relayed *route.Set, round int, attempts []*Attempt) *Attempt {
 	if a := attemptAt(s, attempts); a != nil {
 		return a
 	}
@@ -159,14 +159,14 @@ func (k *call) admit(s *server, relayed *route.Set, round int, attempts []*attem
 
 // note keeps whether the attempt had an answer for a Set that its server is no node of: for some key, or an
 // error that no other server's answer cures.
-func (a *attempt) note() {
+func (a *Attempt) note() {
 	if a.relayed == nil {
 		return
 	}
 	switch r := careOf(a.relayed); {
-	case len(a.faults) < len(a.idx) || slices.ContainsFunc(a.faults, func(f fault) bool { return a.rules.final(f.err) }):
-		r.relay.Store(a.server.Server)
+	case len(a.faults) < len(a.Idx) || slices.ContainsFunc(a.faults, func(f Fault) bool { return a.rules.final(f.Err) }):
+		r.relay.Store(a.Server.Server)
 	default:
-		r.relay.CompareAndSwap(a.server.Server, nil)
+		r.relay.CompareAndSwap(a.Server.Server, nil)
 	}
 }

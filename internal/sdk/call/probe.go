@@ -1,4 +1,4 @@
-package client
+package call
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 //
 // Of several Sets it asks each, waits for an answer of each, and returns nil if there was one.
 // Those that gave none show it in Sets a while later, also if no call meets it.
-func (c *Client) Probe(ctx context.Context) error {
+func (c *Caller) Probe(ctx context.Context) error {
 	v := c.table.View()
 	if v == nil || v.Alone() {
 		return c.probe(ctx, route.Distinct(c.table.First().Allocs(), c.table.Seeds()))
@@ -43,7 +43,7 @@ func (c *Client) Probe(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (c *Client) probe(ctx context.Context, all []*route.Server) error {
+func (c *Caller) probe(ctx context.Context, all []*route.Server) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answers := make(chan error, len(all))

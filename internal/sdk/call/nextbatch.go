@@ -1,4 +1,4 @@
-package client
+package call
 
 import (
 	"context"
@@ -10,52 +10,45 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// NextBatch takes numbers for 1 to seq.MaxBatch uids of one space: counts[i] for
-// uids[i], or one each if counts is empty. A uid may stand there many times. The
-// ranges are in the order of uids, each with its own error, of the kinds of Next. The
-// returned error is for the whole call, before anything was sent: seq.ErrBadBatch,
-// seq.ErrBadCount, seq.ErrUnknownSpace, or no route table in time.
-func (c *Client) NextBatch(ctx context.Context, space string, uids []seq.UID, counts []uint32) ([]Range, error) {
-	return c.nextBatch(ctx, space, stream.Keys{Places: uids}, counts, nil)
+// NextBatchOnce implements stream.Taker.
+func (c *Caller) NextBatchOnce(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []seq.Request) ([]seq.Range, error) {
+	return c.NextBatch(ctx, space, stream.Keys{Places: uids}, counts, requests)
 }
 
-// NextKeys is NextBatch for string keys; seq.ErrBadArgument for one that cannot be.
-func (c *Client) NextKeys(ctx context.Context, space string, names []string, counts []uint32) ([]Range, error) {
-	return c.nextBatch(ctx, space, stream.KeysOf(names), counts, nil)
-}
-
-func (c *Client) nextBatch(ctx context.Context, space string, keys stream.Keys, counts []uint32, named []Request) ([]Range, error) {
+// NextBatch is client.NextBatch, and by requests that may be repeated; none: the call makes ids for its own
+// retries.
+func (c *Caller) NextBatch(ctx context.Context, space string, keys stream.Keys, counts []uint32, named []seq.Request) ([]seq.Range, error) {
 	n := len(keys.Places)
 	if len(counts) != 0 && len(counts) != n {
 		return nil, fmt.Errorf("next batch: %w: %d counts for %d keys", seq.ErrBadBatch, len(counts), n)
 	}
 	if err := keys.Check(); err != nil {
-		return nil, told("next batch", err)
+		return nil, Told("next batch", err)
 	}
 	for i, n := range counts {
 		if err := seq.CheckCount("count", uint64(n)); err != nil {
-			return nil, told(fmt.Sprintf("next batch: index %d", i), err)
+			return nil, Told(fmt.Sprintf("next batch: index %d", i), err)
 		}
 	}
 	if err := seq.CheckKeys("the call", n); err != nil {
-		return nil, told("next batch", err)
+		return nil, Told("next batch", err)
 	}
 	of, err := c.table.SpaceOf(ctx, space)
 	if err != nil {
-		return nil, told("next batch", err)
+		return nil, Told("next batch", err)
 	}
 	requests, err := stream.RequestsIn(of, n, named)
 	if err != nil {
-		return nil, told("next batch", err)
+		return nil, Told("next batch", err)
 	}
-	b := &takes{c: c, Takes: stream.Takes{Keys: keys, Counts: counts, Requests: requests}, out: make([]Range, n)}
-	errs, err := askOwners(ctx, c, space, keys.Places, b.ask)
+	b := &takes{c: c, Takes: stream.Takes{Keys: keys, Counts: counts, Requests: requests}, out: make([]seq.Range, n)}
+	errs, err := c.AskOwners(ctx, space, keys.Places, b.ask)
 	if err != nil {
-		return nil, told("next batch", err)
+		return nil, Told("next batch", err)
 	}
 	for i, err := range errs {
 		if err != nil {
-			b.out[i].Err = told(fmt.Sprintf("next %v", keys.At(space, i)), err)
+			b.out[i].Err = Told(fmt.Sprintf("next %v", keys.At(space, i)), err)
 		}
 	}
 	return b.out, nil
@@ -72,9 +65,9 @@ const maxQueued = 1024
 // been given up by then, and be sent again.
 const maxLarge = 1 << 14
 
-// largely makes an attempt with so many keys when the server has room for it. It is of no
+// Largely makes an attempt with so many keys when the server has room for it. It is of no
 // effect on a call of few keys.
-func (s *server) largely(ctx context.Context, keys int, attempt func() error) error {
+func (s *Server) Largely(ctx context.Context, keys int, attempt func() error) error {
 	if keys > maxQueued {
 		if err := s.large.Acquire(ctx, int64(keys)); err != nil {
 			return err
@@ -88,26 +81,26 @@ func (s *server) largely(ctx context.Context, keys int, attempt func() error) er
 type takes struct {
 	stream.Takes
 
-	c       *Client
-	out     []Range
+	c       *Caller
+	out     []seq.Range
 	bounded bool // a full queue refuses it, instead of being passed by
 }
 
 // ask makes an attempt: in a batch on a stream, or by a call of its own.
-func (b *takes) ask(ctx context.Context, a *attempt) ([]fault, error) {
-	if len(a.idx) <= maxQueued && !b.c.cfg.alone(ctx) {
-		if s, err := a.server.streams.AddAll(a.space, &b.Takes, a.idx); err == nil {
-			return b.await(ctx, s, a.idx)
+func (b *takes) ask(ctx context.Context, a *Attempt) ([]Fault, error) {
+	if len(a.Idx) <= maxQueued && !b.c.cfg.alone(ctx) {
+		if s, err := a.Server.streams.AddAll(a.Space, &b.Takes, a.Idx); err == nil {
+			return b.await(ctx, s, a.Idx)
 		} else if b.bounded || !errors.Is(err, stream.ErrFull) {
 			return nil, err
 		}
 	}
-	idx := a.idx
-	one := b.Batch(a.space, idx)
+	idx := a.Idx
+	one := b.Batch(a.Space, idx)
 	var reply *pb.BatchNextReply
-	err := a.server.largely(ctx, len(idx), func() error {
-		return a.unary(ctx, func(ctx context.Context) (err error) {
-			reply, err = a.server.rpc.BatchNext(ctx, &pb.BatchNextRequest{Batches: []*pb.Batch{one}, RouteVersion: a.version})
+	err := a.Server.Largely(ctx, len(idx), func() error {
+		return a.Unary(ctx, func(ctx context.Context) (err error) {
+			reply, err = a.Server.RPC.BatchNext(ctx, &pb.BatchNextRequest{Batches: []*pb.Batch{one}, RouteVersion: a.Version})
 			if err == nil && len(reply.GetResults()) != 1 {
 				err = fmt.Errorf("%w: %d results for 1 batch", stream.ErrMalformed, len(reply.GetResults()))
 			}
@@ -117,13 +110,13 @@ func (b *takes) ask(ctx context.Context, a *attempt) ([]fault, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.server.Heard(reply.GetRouteVersion(), reply.GetRoutes())
+	a.Server.Heard(reply.GetRouteVersion(), reply.GetRoutes())
 	r := reply.GetResults()[0]
 	if b.plain(r, 0, idx) {
 		return nil, nil
 	}
 	errs := stream.KeyErrors(r.GetErrors(), len(idx))
-	var faults []fault
+	var faults []Fault
 	for k, i := range idx {
 		faults = b.put(faults, k, i, stream.RangeOf(r, k, b.Count(i), errs))
 	}
@@ -132,7 +125,7 @@ func (b *takes) ask(ctx context.Context, a *attempt) ([]fault, error) {
 
 // await waits for the answers to idx, which stand one after the other in a batch from the slot
 // on. Those that have to wait at the server come last.
-func (b *takes) await(ctx context.Context, s stream.Slot, idx []int) (faults []fault, err error) {
+func (b *takes) await(ctx context.Context, s stream.Slot, idx []int) (faults []Fault, err error) {
 	if first := s; !first.Await(ctx) {
 		return nil, ctx.Err()
 	}
@@ -169,9 +162,9 @@ func (b *takes) plain(r *pb.BatchResult, from int, idx []int) bool {
 }
 
 // put puts one answer away, or its error among the faults.
-func (b *takes) put(faults []fault, k, i int, got Range) []fault {
-	if got = b.c.cfg.ordered(got); got.Err != nil {
-		return append(faults, fault{k, got.Err})
+func (b *takes) put(faults []Fault, k, i int, got seq.Range) []Fault {
+	if got = b.c.Ordered(got); got.Err != nil {
+		return append(faults, Fault{k, got.Err})
 	}
 	o := &b.out[i]
 	o.First, o.Last, o.Unordered, o.Replayed = got.First, got.Last, got.Unordered, got.Replayed

@@ -1,4 +1,4 @@
-package client
+package call
 
 import (
 	"context"
@@ -59,7 +59,7 @@ type outage struct {
 // care is what calls know of a Set beside its table.
 type care struct {
 	outage
-	c  *Client
+	c  *Caller
 	of *route.Set
 
 	// relay is the address of Config that had the last answer for the Set and is none of its nodes,
@@ -68,7 +68,7 @@ type care struct {
 	relays health
 }
 
-func newCare(c *Client, of *route.Set) *care {
+func newCare(c *Caller, of *route.Set) *care {
 	return &care{outage: outage{heard: make(chan struct{}, 1), lost: make(chan struct{})}, c: c, of: of}
 }
 
@@ -137,7 +137,7 @@ func (o *outage) set(is, away error) {
 // QuorumLost is a seq.ErrNoQuorum while calls end after one round because no AllocSvr that can
 // be reached has a quorum of stores; nil as long as no call has met that. Of several Sets: while
 // that is so of each of them.
-func (c *Client) QuorumLost() error {
+func (c *Caller) QuorumLost() error {
 	v := c.table.View()
 	if v == nil {
 		return c.table.First().Care.Reason()
@@ -232,7 +232,7 @@ func (s *care) survey() (found error, asked int) {
 }
 
 // askQuorum is errNoQuorum, errSilent, or nil for everything else.
-func (s *server) askQuorum(ctx context.Context) error {
+func (s *Server) askQuorum(ctx context.Context) error {
 	reply, err := healthpb.NewHealthClient(s.conn).Check(ctx, &healthpb.HealthCheckRequest{Service: rpc.QuorumHealth})
 	switch status.Code(err) {
 	case codes.OK:

@@ -1,4 +1,4 @@
-package client
+package call
 
 import (
 	"errors"
@@ -53,7 +53,7 @@ func TestNoCallForAnIDGoesToASilentServerBeforeThatHasSaidAnything(t *testing.T)
 // A key that stands twice in an order must not be asked for once: the other one, asked for again, would get
 // the larger number though it stands first.
 func TestWhetherAServerIsSilentIsLookedAtOnceForAllKeysOfAnOrder(t *testing.T) {
-	p, s := parcels{}, &server{Server: &route.Server{}}
+	p, s := parcels{}, &Server{Server: &route.Server{}}
 	s.health.silent.Store(true)
 	if !p.of(s).silent {
 		t.Error("a silent server is asked")
@@ -72,7 +72,7 @@ func TestWhetherAServerIsSilentIsLookedAtOnceForAllKeysOfAnOrder(t *testing.T) {
 
 func TestASilentServerIsInDoubtUntilItAnswers(t *testing.T) {
 	p := peer(bare("a").table.Seeds()[0])
-	if err := p.Ended(stream.ErrTimedOut); !errors.Is(err, ErrUnreachable) || final(err) {
+	if err := p.Ended(stream.ErrTimedOut); !errors.Is(err, ErrUnreachable) || Final(err) {
 		t.Errorf("got %v, want %v, to be retried", err, ErrUnreachable)
 	}
 	if !p.health.silent.Load() {
@@ -92,10 +92,10 @@ func TestASilentServerIsInDoubtUntilItAnswers(t *testing.T) {
 }
 
 func TestTheCallersOwnOverloadEndsACallAndAServersDoesNot(t *testing.T) {
-	if !final(stream.ErrFull) {
+	if !Final(stream.ErrFull) {
 		t.Error("the caller's own overload must not be retried")
 	}
-	if final(seq.ErrOverloaded) {
+	if Final(seq.ErrOverloaded) {
 		t.Error("a server's own overload must be retried")
 	}
 }

@@ -1,7 +1,8 @@
-package client
+package call
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"testing"
 
@@ -13,11 +14,10 @@ import (
 )
 
 // bare is a Client that takes a wish for a newer table, and nothing else.
-func bare(addrs ...string) *Client {
-	c := &Client{ctx: context.Background()}
-	c.cfg, _ = Config{Addrs: addrs}.withDefaults()
+func bare(addrs ...string) *Caller {
+	c := &Caller{ctx: context.Background(), cfg: Config{Addrs: addrs, Logger: slog.New(slog.DiscardHandler)}}
 	routing := c.routing()
-	routing.Dial = func(to *route.Server) (route.Peer, error) { return &server{Server: to, c: c}, nil }
+	routing.Dial = func(to *route.Server) (route.Peer, error) { return &Server{Server: to, c: c}, nil }
 	c.table, _ = route.New(routing)
 	return c
 }
@@ -35,9 +35,9 @@ func round(t *testing.T, r *rules, doubted, probed string) (asked string, held m
 		if a == nil {
 			return asked, held
 		}
-		asked += a.server.Addr
+		asked += a.Server.Addr
 		if a.probe != nil {
-			held[a.server.Addr] = true
+			held[a.Server.Addr] = true
 		}
 	}
 	t.Fatalf("a round has no end: %s", asked)
@@ -84,8 +84,8 @@ func TestOfSilentServersOneThatHasSaidSomethingIsAskedForIDsFirst(t *testing.T) 
 		if a == nil {
 			break
 		}
-		if asked += a.server.Addr; (a.round == 3) != (a.server == peer(v.Nodes[3])) {
-			t.Errorf("%s was asked as in round %d", a.server.Addr, a.round)
+		if asked += a.Server.Addr; (a.round == 3) != (a.Server == peer(v.Nodes[3])) {
+			t.Errorf("%s was asked as in round %d", a.Server.Addr, a.round)
 		}
 		peer(v.Nodes[3]).idsHealth.spoke.Store(true)
 	}
