@@ -66,6 +66,10 @@ func maxCalls(inWork int) uint32 { return uint32(inWork/2/rpc.CallCost + 256) }
 // connection at once. A cancelled call takes up to 50 us of a processor.
 const maxCancels = 100
 
+// maxOpen is how many calls of callers without a certificate are open at once, on all connections: twice as many as
+// DefaultMaxInWork lets in.
+const maxOpen = 2 * DefaultMaxInWork / rpc.CallCost
+
 // admitted is a client whose calls are counted among those in work: all of the RESP front,
 // and those for snowflake IDs and segments of gRPC and HTTP.
 type admitted struct {

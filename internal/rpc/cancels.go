@@ -47,6 +47,8 @@ var (
 type cancels struct {
 	rate, burst int64 // in calls, a second and at once
 	refused     *Refused
+	strange     *openCalls    // of connections without an identity
+	proven      *openCalls    // of others, but nodes
 	paused      chan struct{} // one for each connection that waits
 
 	mu    sync.Mutex // guards peers
@@ -61,7 +63,8 @@ type canceller struct {
 
 func newCancels(cfg ServerConfig) *cancels {
 	rate := cmp.Or(cfg.MaxCancels, maxCancels)
-	return &cancels{rate: int64(rate), burst: int64(max(rate, int(cfg.MaxConcurrentStreams))), refused: cfg.Refused, paused: make(chan struct{}, maxPaused), peers: map[any]*canceller{}}
+	return &cancels{rate: int64(rate), burst: int64(max(rate, int(cfg.MaxConcurrentStreams))), refused: cfg.Refused,
+		strange: newOpenCalls(cfg.MaxOpen), proven: newOpenCalls(cfg.MaxOpen), paused: make(chan struct{}, maxPaused), peers: map[any]*canceller{}}
 }
 
 // peerKey is by what a peer is known; nil for a node, which is not bounded.
@@ -165,7 +168,7 @@ func (c *cancels) watch(conn net.Conn, info credentials.AuthInfo) (*watched, err
 		c.refused.Note(RefusedCancelled, conn.RemoteAddr().String())
 		return nil, err
 	}
-	return &watched{Conn: conn, by: c, who: who, in: frames{skip: preface}}, nil
+	return &watched{Conn: conn, by: c, who: who, calls: c.openKind(who), in: frames{skip: preface}, open: map[uint32]struct{}{}}, nil
 }
 
 // serve notes a call that was served, unless its peer has left it.

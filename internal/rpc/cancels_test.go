@@ -194,7 +194,7 @@ func TestFramesAreFoundHoweverTheyCome(t *testing.T) {
 		f := frames{skip: preface}
 		for b := all; len(b) > 0; {
 			n := min(len(b), 1+rand.IntN(1+round))
-			f.scan(b[:n], func(kind byte, stream, code uint32) {
+			f.scan(b[:n], func(kind, _ byte, stream, code uint32) {
 				if kind != frameReset {
 					code = 0
 				}

@@ -13,6 +13,7 @@ const (
 	frameHead    = 9 // bytes
 	frameHeaders = 1
 	frameReset   = 3
+	endStream    = 1  // a flag of headers
 	noError      = 0  // the code of a reset by a server that has answered
 	preface      = 24 // bytes that a client sends before its first frame
 )
@@ -25,7 +26,7 @@ type frames struct {
 }
 
 // scan calls seen for each frame whose head has come; of a reset the code belongs to it.
-func (f *frames) scan(b []byte, seen func(kind byte, stream, code uint32)) {
+func (f *frames) scan(b []byte, seen func(kind, flags byte, stream, code uint32)) {
 	for len(b) > 0 {
 		if f.skip > 0 {
 			n := min(f.skip, len(b))
@@ -47,7 +48,7 @@ func (f *frames) scan(b []byte, seen func(kind byte, stream, code uint32)) {
 			continue
 		}
 		f.skip, f.have = length-(need-frameHead), 0
-		seen(kind, binary.BigEndian.Uint32(f.head[5:])&^(1<<31), binary.BigEndian.Uint32(f.head[frameHead:]))
+		seen(kind, f.head[4], binary.BigEndian.Uint32(f.head[5:])&^(1<<31), binary.BigEndian.Uint32(f.head[frameHead:]))
 	}
 }
 
@@ -67,7 +68,8 @@ type mark struct {
 type watched struct {
 	net.Conn
 	by     *cancels
-	who    any          // its peer
+	who    any // its peer
+	calls  *openCalls
 	served atomic.Int64 // calls that were served, up to a bound, and not set against a cancelled one
 	in     frames
 	out    frames
@@ -75,7 +77,8 @@ type watched struct {
 	mu     sync.Mutex // guards all below: a connection is read beside its writes
 	last   uint32     // call
 	marks  [marks]mark
-	newest int // of marks
+	newest int                 // of marks
+	open   map[uint32]struct{} // calls; nil once the connection is closed
 }
 
 // serves notes a call that was served.
@@ -99,21 +102,25 @@ func (w *watched) read(b []byte) (cancelled int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var now time.Time
-	w.in.scan(b, func(kind byte, stream, _ uint32) {
+	w.in.scan(b, func(kind, _ byte, stream, _ uint32) {
 		if now.IsZero() && (kind == frameHeaders || kind == frameReset) {
 			now = time.Now()
 		}
 		switch {
 		case kind == frameHeaders && stream > w.last:
 			w.last = stream
+			w.opens(stream)
 			if m := &w.marks[w.newest]; now.Sub(m.at) < markEvery {
 				m.stream = stream
 			} else {
 				w.newest = (w.newest + 1) % marks
 				w.marks[w.newest] = mark{stream, now}
 			}
-		case kind == frameReset && !w.long(stream, now):
-			cancelled++
+		case kind == frameReset:
+			w.ends(stream)
+			if !w.long(stream, now) {
+				cancelled++
+			}
 		}
 	})
 	return cancelled
@@ -133,16 +140,16 @@ func (w *watched) long(stream uint32, now time.Time) bool {
 // which costs it as much; it also does after an answer that came before the end of the request.
 func (w *watched) Write(b []byte) (int, error) {
 	var cancelled int64
-	w.out.scan(b, func(kind byte, stream, code uint32) {
-		if kind != frameReset || code == noError {
-			return
+	w.mu.Lock()
+	w.out.scan(b, func(kind, flags byte, stream, code uint32) {
+		if kind == frameReset || kind == frameHeaders && flags&endStream != 0 {
+			w.ends(stream)
 		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if !w.long(stream, time.Now()) {
+		if kind == frameReset && code != noError && !w.long(stream, time.Now()) {
 			cancelled++
 		}
 	})
+	w.mu.Unlock()
 	if cancelled > 0 && w.cancelled(cancelled) {
 		return 0, errCancels
 	}

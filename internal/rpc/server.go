@@ -84,6 +84,9 @@ type ServerConfig struct {
 	// MaxCancels bounds the calls that a peer cancels before they are served, a second; the connection
 	// that goes beyond it is closed. Zero means maxCancels. Nodes with a certificate are not bounded.
 	MaxCancels int
+	// MaxOpen bounds the calls that are open on all connections without a certificate, and apart from them
+	// those of callers with one. Zero means maxOpen.
+	MaxOpen int
 	// MaxRecv bounds one request in bytes; 0: MaxRecv.
 	MaxRecv int
 	// ClusterID is this server's cluster, "" while it is not known. Calls that name
@@ -128,6 +131,7 @@ func NewServer(cfg ServerConfig, extra ...grpc.ServerOption) *grpc.Server {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinimum, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, MaxConnectionIdle: idleTimeout}),
 		grpc.Creds(countingCreds(cfg.Creds, 2*cfg.MaxRecv, newCancels(cfg))),
+		grpc.InTapHandle(admitOpen),
 		experimental.BufferPool(buffers),
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.ChainUnaryInterceptor(g.unary),

@@ -40,6 +40,16 @@ var transportMutants = []mutant{
 		{"	calls -= lower(&w.served, calls)\n", ""}}},
 	{rule: "callers-may-give-up", name: "a node is closed for what its callers cancel", file: "internal/rpc/cancels.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"		case auth.Store, auth.Alloc, auth.Router:\n			return nil\n", "		case auth.Store, auth.Alloc, auth.Router:\n			return id\n"}}},
+	{rule: "open-calls-are-bounded", name: "a server has any number of calls open", file: "internal/rpc/streams.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"	return all > limit || own > 1", "	return false && own > 1"}}},
+	{rule: "open-calls-are-bounded", name: "what a closed connection had open counts for ever", file: "internal/rpc/streams.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"	for stream := range w.open {\n		w.ends(stream)\n	}\n", ""}}},
+	{rule: "open-calls-are-bounded", name: "a call that was answered stays open", file: "internal/rpc/frames.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"kind == frameReset || kind == frameHeaders && flags&endStream != 0", "kind == frameReset && flags == endStream"}}},
+	{rule: "open-calls-are-bounded", name: "strangers take the places of callers with certificates", file: "internal/rpc/streams.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"		return c.proven\n", "		return c.strange\n"}}},
+	{rule: "places-aside", name: "renewals find no place among open calls", file: "internal/rpc/streams.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"		limit += maxAside\n", "		limit += 0\n"}}},
 	{rule: "everybody-has-a-share", name: "one caller may have it all", file: "internal/rpc/admission.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"	return sum <= limit/2 || sum <= limit-limit/8 && own <= limit/sharers\n", "	return sum <= limit\n"}}},
 	{rule: "everybody-has-a-share", name: "no room for who comes late", file: "internal/rpc/admission.go", in: []string{"internal/rpc"}, edits: []edit{

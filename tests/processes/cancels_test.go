@@ -223,3 +223,32 @@ func TestConnectionsThatResetTheirCallsAreClosedAndHarmNobody(t *testing.T) {
 		return err == nil && !slices.ContainsFunc(status.GetMembers(), func(m *pb.MemberStatus) bool { return m.GetState() != "alive" })
 	})
 }
+
+// Each call costs a goroutine before its message has come, and a peer may have many connections.
+func TestCallsWhoseMessagesNeverComeTakeNoPlacesOfOthers(t *testing.T) {
+	needsProc(t)
+	c := start(t, func(cfg *localcluster.Config) { withAdmin(cfg, localcluster.RoleRouter) })
+	router := c.Processes(localcluster.RoleRouter)[0]
+	served(t, c.GRPC())
+	for range 16 {
+		conn, err := rawcall.Dial(c.GRPC())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		for range 2300 {
+			conn.Open(pb.Sequence_BatchNext_FullMethodName)
+		}
+		if err := conn.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	harness.Until(t, "the router refuses more open calls", func() bool {
+		return strings.Contains(metricsOf(t, router), `seq_refused_total{address="127.0.0.1",reason="overloaded"}`)
+	})
+	served(t, c.GRPC())
+	t.Logf("the router took %d MiB", resident(t, router.Pid())/mib)
+	if status := run(t, "seqctl", "status", "--addr", c.GRPC()); status.Code != 0 {
+		t.Errorf("seqctl status: %+v", status)
+	}
+}
