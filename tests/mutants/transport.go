@@ -25,7 +25,7 @@ var transportMutants = []mutant{
 	{rule: "cancelled-calls-are-bounded", name: "calls are cancelled without end", file: "internal/rpc/frames.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"		return 0, errCancels\n	}\n	return n, err\n", "		return n, err\n	}\n	return n, err\n"}, {"	_ = w.Close() // its reader ends\n", ""}}},
 	{rule: "cancelled-calls-are-bounded", name: "calls that the server resets cost nothing", file: "internal/rpc/frames.go", in: []string{"internal/rpc"}, edits: []edit{
-		{"		if kind != frameReset || code == noError {\n", "		if true {\n"}}},
+		{"kind == frameReset && code != noError && !w.long", "false && code != noError && !w.long"}}},
 	{rule: "cancelled-calls-are-bounded", name: "the next connection does not wait", file: "internal/rpc/cancels.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"	time.Sleep(pause)\n", ""}}},
 	{rule: "cancelled-calls-are-bounded", name: "what was served is saved up without end", file: "internal/rpc/frames.go", in: []string{"internal/rpc"}, edits: []edit{
@@ -35,7 +35,7 @@ var transportMutants = []mutant{
 	{rule: "cancelled-calls-are-bounded", name: "who cancels is remembered for ever", file: "internal/rpc/cancels.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"	if len(c.peers) < maxPeers {\n", "	if true {\n"}}},
 	{rule: "callers-may-give-up", name: "an outage closes connections", file: "internal/rpc/frames.go", in: []string{"internal/rpc"}, edits: []edit{
-		{"kind == frameReset && !w.long(stream, now)", "kind == frameReset"}}},
+		{"			if !w.long(stream, now) {\n", "			if true {\n"}}},
 	{rule: "callers-may-give-up", name: "an attempt that another one overtook counts", file: "internal/rpc/frames.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"	calls -= lower(&w.served, calls)\n", ""}}},
 	{rule: "callers-may-give-up", name: "a node is closed for what its callers cancel", file: "internal/rpc/cancels.go", in: []string{"internal/rpc"}, edits: []edit{
