@@ -174,13 +174,13 @@ func (c *cancels) watch(conn net.Conn, info credentials.AuthInfo) (*watched, err
 // serve notes a call that was served, unless its peer has left it.
 func (t *traffic) serve(ctx context.Context) {
 	if t != nil && ctx.Err() == nil {
-		t.calls.serves()
+		t.wire.serves()
 	}
 }
 
 // refuse counts a call of a stranger as a cancelled one.
 func (t *traffic) refuse(err error) {
-	if t != nil && t.calls != nil && errors.Is(err, seq.ErrUnauthenticated) {
-		t.calls.cancelled(1)
+	if t != nil && t.wire != nil && errors.Is(err, seq.ErrUnauthenticated) {
+		t.wire.cancelled(1)
 	}
 }

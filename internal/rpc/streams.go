@@ -85,19 +85,21 @@ func (c *cancels) openKind(who any) *openCalls {
 	return c.strange
 }
 
-// admitOpen refuses a call before it has a goroutine.
-func admitOpen(ctx context.Context, info *tap.Info) (context.Context, error) {
+// admitOpen refuses a call before it has a goroutine. It counts as a cancelled one, because gRPC keeps its
+// headers until the connection ends.
+func admitOpen(ctx context.Context, info *tap.Info) error {
 	t := trafficOf(ctx)
-	if t == nil || t.calls == nil {
-		return ctx, nil
+	if t == nil || t.wire == nil {
+		return nil
 	}
-	w := t.calls
+	w := t.wire
 	w.mu.Lock()
 	own := int64(len(w.open))
 	w.mu.Unlock()
-	if w.calls.refuses(own, (aside{}).has(info.FullMethodName)) {
-		w.by.refused.Note(RefusedOverloaded, w.RemoteAddr().String())
-		return nil, ToStatus(w.calls.full)
+	if !w.calls.refuses(own, (aside{}).has(info.FullMethodName)) {
+		return nil
 	}
-	return ctx, nil
+	w.by.refused.Note(RefusedOverloaded, w.RemoteAddr().String())
+	w.cancelled(1)
+	return ToStatus(w.calls.full)
 }

@@ -49,7 +49,7 @@ func TestCallsThatAreOpenOnManyConnectionsAreBounded(t *testing.T) {
 	if _, err := pb.NewSequenceClient(early).Next(t.Context(), &pb.NextRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	calls := (<-g.conns).calls.calls
+	calls := (<-g.conns).wire.calls
 	refusals := func() (n uint64) {
 		for _, one := range refused.Totals() {
 			if one.Reason == RefusedOverloaded {
