@@ -72,6 +72,7 @@ type traffic struct {
 	all     *atomic.Int64 // unread of all connections of the server
 	closed  atomic.Bool
 	unread  atomic.Int64 // bytes of replies that gRPC holds
+	wire    *watched     // the same connection above TLS; nil for one of a node
 }
 
 // arrived counts bytes of a message that is not whole, or the cost of its call.
@@ -221,14 +222,15 @@ type counting struct {
 	guard   *auth.Guard
 	// refused counts the connections that are closed. If nil, none is counted.
 	refused *Refused
+	by      *cancels
 }
 
 // countingCreds counts below creds; nil is plaintext.
-func countingCreds(creds credentials.TransportCredentials, limit int, guard *auth.Guard, refused *Refused) counting {
+func countingCreds(creds credentials.TransportCredentials, limit int, guard *auth.Guard, by *cancels) counting {
 	if creds == nil {
 		creds = insecure.NewCredentials()
 	}
-	return counting{creds, int64(limit), new(atomic.Int64), newAccount(memoryBudget, strangersBudget), guard, refused}
+	return counting{creds, int64(limit), new(atomic.Int64), newAccount(memoryBudget, strangersBudget), guard, by.refused, by}
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
@@ -241,6 +243,12 @@ func (c counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo,
 	if shown, ok := info.(shownInfo); c.guard.Mode() == auth.Require && (!ok || !proves(c.guard, auth.Who{Shown: shown.shown})) {
 		t.stranger.Store(true)
 		time.AfterFunc(strangerTimeout, t.watch)
+	}
+	if t.wire, err = c.by.watch(conn, info); err != nil {
+		return nil, nil, err
+	}
+	if t.wire != nil {
+		conn = t.wire
 	}
 	return &framed{Conn: conn, traffic: t, skip: len(http2.ClientPreface)}, connInfo{info, t}, nil
 }
@@ -256,7 +264,7 @@ func proves(guard *auth.Guard, w auth.Who) bool {
 func (c counting) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	many := len(info.Header) > maxHeaders
 	if !many && c.guard.Mode() != auth.Require {
-		return ctx, nil
+		return ctx, admitOpen(ctx, info)
 	}
 	switch t := trafficOf(ctx); {
 	case t == nil:
@@ -268,7 +276,7 @@ func (c counting) tap(ctx context.Context, info *tap.Info) (context.Context, err
 	case t.stranger.Load() && proves(c.guard, WhoOf(ctx)):
 		t.stranger.Store(false)
 	}
-	return ctx, nil
+	return ctx, admitOpen(ctx, info)
 }
 
 // Clone implements credentials.TransportCredentials.
