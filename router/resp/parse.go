@@ -101,14 +101,6 @@ func (p *Parser) argsMost() int {
 	return maxArgs
 }
 
-// whose begins errors as Redis words them.
-func (p *Parser) whose() string {
-	if p.small {
-		return "unauthenticated "
-	}
-	return ""
-}
-
 // Open says whether a part of a command has come, and the rest has not.
 func (p *Parser) Open() bool { return p.begin < len(p.buf) }
 
@@ -125,7 +117,7 @@ func (p *Parser) Next() ([][]byte, error) {
 			size = len(p.buf) - p.begin
 		}
 		if most := p.most(maxRequest); size > most {
-			return nil, protocolError("%srequest above %d bytes", p.whose(), most)
+			return nil, protocolError("request above %d bytes", most)
 		}
 		if !done {
 			return nil, nil
@@ -211,7 +203,10 @@ func (p *Parser) head(what string, most int) (int, bool, error) {
 	}
 	n, err := strconv.Atoi(string(line[1:]))
 	if err != nil || n < -1 || n > most {
-		return 0, false, protocolError("invalid %s%s", p.whose(), what)
+		if p.small {
+			return 0, false, protocolError("unauthenticated %s", what) // as Redis words it
+		}
+		return 0, false, protocolError("invalid %s", what)
 	}
 	return n, true, nil
 }

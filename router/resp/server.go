@@ -232,6 +232,10 @@ func (s *Server) serve(ctx context.Context, c net.Conn, me *session) {
 			s.within(c, s.waits.request)
 		}
 		waiting = in.Open()
+		if me.purse.drawn > 0 { // the next command may come late, and others need the memory
+			ops, out.buf = nil, nil
+			in.Drop()
+		}
 		in.tight = me.purse.short()
 		room := in.Room()
 		if !fits(me, &in, &out, ops) {
@@ -262,9 +266,6 @@ func (s *Server) serve(ctx context.Context, c net.Conn, me *session) {
 			}
 			if len(out.buf) > 0 && !s.send(c, &out) || err != nil {
 				return
-			}
-			if me.purse.short() {
-				ops = nil
 			}
 		}
 	}
