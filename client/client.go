@@ -3,10 +3,8 @@ package client
 import (
 	"context"
 	"fmt"
-	"sync"
 
-	"github.com/seqsvr/seqsvr/internal/sdk/route"
-	"github.com/seqsvr/seqsvr/internal/sdk/stream"
+	"github.com/seqsvr/seqsvr/internal/sdk/call"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -24,16 +22,10 @@ type Range = seq.Range
 // Client talks to one cluster. It is safe for concurrent use; make one and share it.
 type Client struct {
 	cfg       Config
-	table     *route.Table
+	calls     *call.Caller
 	ids       idQueues
 	fallbacks fallbacks
 	lent      lent
-	counts    counts
-	streams   stream.Config
-
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-	tasks  sync.WaitGroup // the Client's own goroutines
 }
 
 // New makes a Client and waits for its first route table until ctx ends, or
@@ -47,15 +39,11 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 		return nil, fmt.Errorf("new client: %w", err)
 	}
 	c := &Client{cfg: cfg}
-	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.streams = stream.Config{Context: c.ctx, Go: c.tasks.Go, AttemptTimeout: cfg.AttemptTimeout, MaxQueue: cfg.MaxQueue}
 	c.ids.open(c)
-	if c.table, err = route.New(c.routing()); err != nil {
+	if c.calls, err = call.New(cfg.calls()); err != nil {
 		_ = c.Close()
 		return nil, fmt.Errorf("new client: %w", err)
 	}
-	c.table.Begin()
-	c.tasks.Go(c.sweepLoop)
 	c.fallbacks = openFallbacks(c)
 	if cfg.Lazy {
 		return c, nil
@@ -70,42 +58,18 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 // Ready waits for the first route table until ctx ends, or Config.Timeout if ctx has
 // no deadline. seq.ErrForeignCluster is returned as soon as all addresses of Config said that
 // they belong to another cluster. The error wraps the last reason why there is no table.
-func (c *Client) Ready(ctx context.Context) error { return c.table.Await(ctx, nil) }
-
-// Reach is Ready for callers that wait as a call does: it also ends with
-// seq.ErrNoQuorum once all Addrs that answer say that they have no quorum of stores.
-func (c *Client) Reach(ctx context.Context) error {
-	_, err := c.table.Current(ctx)
-	return err
-}
+func (c *Client) Ready(ctx context.Context) error { return c.calls.Table().Await(ctx, nil) }
 
 // Close ends all calls in flight with ErrClosed and waits for the Client's own
 // goroutines. Before that it gives back the worker ids that it was lent, which takes a
 // second at most. Calls after it fail with ErrClosed. It is safe to call twice.
 func (c *Client) Close() error {
 	c.lent.close(c)
-	c.cancel()
 	c.ids.close()
-	c.table.Close()
-	c.tasks.Wait()
+	c.calls.Close()
 	return nil
 }
 
-// routing is what the route table needs of the Client.
-func (c *Client) routing() route.Config {
-	return route.Config{
-		Addrs: c.cfg.Addrs, ClusterID: c.cfg.ClusterID, Zone: c.cfg.Zone, Indirect: c.cfg.Indirect,
-		Timeout: c.cfg.Timeout, AttemptTimeout: c.cfg.AttemptTimeout, Logger: c.cfg.Logger,
-		Context: c.ctx, Go: c.tasks.Go, Dial: c.connect, Watch: func(of *route.Set) route.Care { return newCare(c, of) },
-	}
-}
-
-// begin is what a call begins with: its deadline, and the view.
-func (c *Client) begin(ctx context.Context) (context.Context, context.CancelFunc, *route.View, error) {
-	ctx, cancel := c.cfg.within(ctx)
-	v, err := (*route.View)(nil), ctx.Err()
-	if err == nil {
-		v, err = c.table.Current(ctx)
-	}
-	return ctx, cancel, v, err
-}
+// Caller returns what the router and seqctl call beyond the Client. It is for programs of this module:
+// others cannot import its package, and nothing of it is promised to them.
+func (c *Client) Caller() *call.Caller { return c.calls }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/sdk/call"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -170,10 +171,11 @@ func (cfg Config) withDefaults() (Config, error) {
 	return cfg, nil
 }
 
-// within gives a call without a deadline that of Config.
-func (cfg *Config) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, ok := ctx.Deadline(); ok {
-		return ctx, func() {}
+// calls is what the room of calls has of it.
+func (cfg *Config) calls() call.Config {
+	return call.Config{
+		Addrs: cfg.Addrs, ClusterID: cfg.ClusterID, Zone: cfg.Zone, Indirect: cfg.Indirect, AllowUnordered: cfg.AllowUnordered,
+		Timeout: cfg.Timeout, AttemptTimeout: cfg.AttemptTimeout, MaxQueue: cfg.MaxQueue, Alone: cfg.Alone,
+		Logger: cfg.Logger, DialOptions: cfg.DialOptions,
 	}
-	return context.WithTimeout(ctx, cfg.Timeout)
 }

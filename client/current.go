@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/sdk/call"
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -31,16 +32,16 @@ func (c *Client) CurrentKeys(ctx context.Context, space string, names []string) 
 
 func (c *Client) current(ctx context.Context, space string, keys stream.Keys) ([]Value, error) {
 	if err := keys.Check(); err != nil {
-		return nil, told("current", err)
+		return nil, call.Told("current", err)
 	}
 	out := make([]Value, len(keys.Places))
-	ask := func(ctx context.Context, a *attempt) (faults []fault, err error) {
-		idx := a.idx
-		b := keys.Batch(a.space, idx)
+	ask := func(ctx context.Context, a *call.Attempt) (faults []call.Fault, err error) {
+		idx := a.Idx
+		b := keys.Batch(a.Space, idx)
 		var reply *pb.CurrentReply
-		err = a.server.largely(ctx, len(idx), func() error {
-			return a.unary(ctx, func(ctx context.Context) (err error) {
-				reply, err = a.server.rpc.Current(ctx, &pb.CurrentRequest{Batches: []*pb.Batch{b}, RouteVersion: a.version})
+		err = a.Server.Largely(ctx, len(idx), func() error {
+			return a.Unary(ctx, func(ctx context.Context) (err error) {
+				reply, err = a.Server.RPC.Current(ctx, &pb.CurrentRequest{Batches: []*pb.Batch{b}, RouteVersion: a.Version})
 				if err == nil && (len(reply.GetResults()) != 1 || len(reply.GetResults()[0].GetValues()) != len(idx)) {
 					err = fmt.Errorf("%w: not one value for each of %d keys", stream.ErrMalformed, len(idx))
 				}
@@ -50,12 +51,12 @@ func (c *Client) current(ctx context.Context, space string, keys stream.Keys) ([
 		if err != nil {
 			return nil, err
 		}
-		a.server.Heard(reply.GetRouteVersion(), reply.GetRoutes())
+		a.Server.Heard(reply.GetRouteVersion(), reply.GetRoutes())
 		r := reply.GetResults()[0]
 		errs := stream.KeyErrors(r.GetErrors(), len(idx))
 		for k, i := range idx {
 			if errs != nil && errs[k] != nil {
-				faults = append(faults, fault{k, errs[k]})
+				faults = append(faults, call.Fault{K: k, Err: errs[k]})
 				continue
 			}
 			v := Value{Seq: seq.Seq(r.GetValues()[k]), UpperBound: true}
@@ -69,13 +70,13 @@ func (c *Client) current(ctx context.Context, space string, keys stream.Keys) ([
 		}
 		return faults, nil
 	}
-	errs, err := askOwners(ctx, c, space, keys.Places, ask)
+	errs, err := c.calls.AskOwners(ctx, space, keys.Places, ask)
 	if err != nil {
-		return nil, told("current", err)
+		return nil, call.Told("current", err)
 	}
 	for i, err := range errs {
 		if err != nil {
-			out[i].Err = told(fmt.Sprintf("current %v", keys.At(space, i)), err)
+			out[i].Err = call.Told(fmt.Sprintf("current %v", keys.At(space, i)), err)
 		}
 	}
 	return out, nil
@@ -102,7 +103,7 @@ func Within(numbers uint64) RaiseOption {
 // given; otherwise like Next.
 func (c *Client) Raise(ctx context.Context, key Key, floor seq.Seq, opts ...RaiseOption) (seq.Seq, error) {
 	if err := key.Check(); err != nil {
-		return 0, told("raise", err)
+		return 0, call.Told("raise", err)
 	}
 	req := &pb.RaiseRequest{Id: &pb.RaiseRequest_Uid{Uid: uint64(key.UID)}, AtLeast: uint64(floor)}
 	if name, ok := key.Name(); ok {
@@ -115,26 +116,26 @@ func (c *Client) Raise(ctx context.Context, key Key, floor seq.Seq, opts ...Rais
 		return 0, fmt.Errorf("raise %v: %w: at_least %d, expected 0 to %d", key, seq.ErrOverflow, floor, seq.MaxSeq)
 	}
 	var got seq.Seq
-	ask := func(ctx context.Context, a *attempt) ([]fault, error) {
-		return nil, a.unary(ctx, func(ctx context.Context) error {
-			req := &pb.RaiseRequest{Space: a.space.Name, Id: req.Id, AtLeast: req.AtLeast, Force: req.Force, MaxJump: req.MaxJump, RouteVersion: a.version}
-			reply, err := a.server.rpc.Raise(ctx, req)
+	ask := func(ctx context.Context, a *call.Attempt) ([]call.Fault, error) {
+		return nil, a.Unary(ctx, func(ctx context.Context) error {
+			req := &pb.RaiseRequest{Space: a.Space.Name, Id: req.Id, AtLeast: req.AtLeast, Force: req.Force, MaxJump: req.MaxJump, RouteVersion: a.Version}
+			reply, err := a.Server.RPC.Raise(ctx, req)
 			if err != nil {
 				return err
 			}
-			a.server.Heard(reply.GetRouteVersion(), reply.GetRoutes())
+			a.Server.Heard(reply.GetRouteVersion(), reply.GetRoutes())
 			if got = seq.Seq(reply.GetValue()); got < floor {
 				return fmt.Errorf("%w: raised to %d, asked for %d", stream.ErrMalformed, got, floor)
 			}
 			return nil
 		})
 	}
-	errs, err := askOwners(ctx, c, key.Space, []seq.UID{key.Place()}, ask)
+	errs, err := c.calls.AskOwners(ctx, key.Space, []seq.UID{key.Place()}, ask)
 	if err == nil && errs != nil {
 		err = errs[0]
 	}
 	if err != nil {
-		return 0, told(fmt.Sprintf("raise %v", key), err)
+		return 0, call.Told(fmt.Sprintf("raise %v", key), err)
 	}
 	return got, nil
 }

@@ -1,108 +1,22 @@
 package client
 
 import (
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
-
 	"github.com/seqsvr/seqsvr/client/fallback"
-	"github.com/seqsvr/seqsvr/internal/sdk/route"
-	"github.com/seqsvr/seqsvr/internal/sdk/stream"
-	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/internal/sdk/call"
 )
 
 // Errors of this package, beside those of package seq.
 var (
 	// ErrUnordered: the number is unique but perhaps not the largest so far, as a
 	// unique-only space may answer without a quorum. Config.AllowUnordered takes it.
-	ErrUnordered = errors.New("answer is unordered")
+	ErrUnordered = call.ErrUnordered
 	// ErrUnreachable: a server did not answer. It is also a seq.ErrNoRoute. It is seen only
 	// as the last reason of a call whose time ran out, or beside a seq.ErrNoQuorum: one of
 	// several Sets cannot be reached.
-	ErrUnreachable = fmt.Errorf("%w: server did not answer", seq.ErrNoRoute)
+	ErrUnreachable = call.ErrUnreachable
 	// ErrNoFallback: the service did not answer, and there is no window left from which
 	// to make IDs here. It stands beside the reason of the call.
 	ErrNoFallback = fallback.ErrNoWindow
 	// ErrClosed: the Client was closed. Do not retry.
-	ErrClosed = route.ErrClosed
-
-	// Answers to whether a server has a quorum.
-	errNoQuorum = errors.New("no quorum there")
-	errSilent   = errors.New("no answer")
-	// errSplit is an overload that a smaller count may not meet.
-	errSplit = errors.New("batch refused as a whole")
+	ErrClosed = call.ErrClosed
 )
-
-// lostError is an attempt whose outcome is unknown: the numbers may have been taken.
-// The cause stands in the text only: a connection's end often reads as a
-// cancellation, which it is not for the caller.
-type lostError struct {
-	addr  string
-	cause error
-}
-
-func (e *lostError) Error() string {
-	return fmt.Sprintf("%v: %s: %v", ErrUnreachable, e.addr, e.cause)
-}
-func (e *lostError) Unwrap() error { return ErrUnreachable }
-
-// namelessError is an answer that says nothing which this build knows: the server does
-// not serve the call, or fails at it. It keeps the status.
-type namelessError struct {
-	addr   string
-	status error
-}
-
-func (e *namelessError) Error() string { return fmt.Sprintf("%s: %v", e.addr, e.status) }
-func (e *namelessError) Unwrap() error { return e.status }
-
-// ofNode are the refusals for a reason of the node's own that no waiting cures: its
-// configuration, or that it is no longer what it was taken for. Another node is asked
-// immediately; a round in which every node refuses so is the last. A node's other reasons of
-// its own (its clock, its lease, its queue, no worker id left, that it leaves) may pass, so
-// calls go on after a pause.
-//
-// A datacenter that a node does not know may be that of one that has not made an ID yet.
-var ofNode = []error{seq.ErrDatacenterTaken, seq.ErrNodeUnfit, seq.ErrUnknownDatacenter}
-
-// finals are the errors that no retry cures, wherever it is made. A refusal by a namespace's
-// policy is one: that policy is to refuse in place of a wait. A foreign cluster and another era are
-// none: the address may have passed to a process of another cluster, and the owner be elsewhere.
-var finals = []error{
-	seq.ErrBadCount, seq.ErrBadBatch, seq.ErrUnknownSpace, seq.ErrUnknownSection, seq.ErrOverflow,
-	seq.ErrUnknownRegister, seq.ErrBadRegister,
-	seq.ErrBadMapping, seq.ErrBadTable, seq.ErrBadArgument,
-	seq.ErrUnknownNamespace, seq.ErrTimeExhausted, seq.ErrTickUsedUp, seq.ErrUnsafeChange,
-	seq.ErrConflict, seq.ErrBadID, seq.ErrBadLayout, seq.ErrUnknownTag,
-	seq.ErrIDConflict, seq.ErrIDExpired, seq.ErrIDNotKept, seq.ErrSentAhead,
-	seq.ErrJump, seq.ErrNumbersUsedUp, seq.ErrRetired, seq.ErrUnauthenticated, seq.ErrForbidden,
-	ErrUnordered, ErrClosed, stream.ErrFull, errSplit,
-}
-
-// final says whether the error is returned without a retry.
-func final(err error) bool { return anyOf(err, finals) }
-
-func anyOf(err error, all []error) bool {
-	return slices.ContainsFunc(all, func(one error) bool { return errors.Is(err, one) })
-}
-
-// timedOut is the end of a call by its context, with the reason why it took so long.
-func (t *tries) timedOut(end error) error {
-	last := t.last
-	if t.quorum != nil {
-		last = t.quorum // what came after it were attempts without an answer
-	}
-	if last == nil {
-		return end
-	}
-	return fmt.Errorf("%w: last attempt: %w", end, last)
-}
-
-// told puts what was asked in front of an error, unless a server on the way has done so.
-func told(what string, err error) error {
-	if strings.Contains(err.Error(), what+": ") {
-		return err
-	}
-	return fmt.Errorf("%s: %w", what, err)
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/seqsvr/seqsvr/client/fallback"
+	"github.com/seqsvr/seqsvr/internal/sdk/call"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
@@ -60,7 +61,7 @@ func openFallbacks(c *Client) (all fallbacks) {
 		f := fallback.New(one, c.cfg.Agent, lender{c}, c.cfg.Logger)
 		all = append(all, f)
 		c.lent.keep(c, f.Windows)
-		c.tasks.Go(func() { f.Watch(c.ctx) })
+		c.calls.Go(func() { f.Watch(c.calls.Context()) })
 	}
 	return all
 }
@@ -70,8 +71,8 @@ type lender struct{ c *Client }
 
 // Delegate implements fallback.Lender. The node that lent the window before is asked first.
 func (l lender) Delegate(ctx context.Context, r *pb.SnowflakeDelegateRequest) (reply *pb.SnowflakeDelegateReply, err error) {
-	err = unaryAt(ctx, l.c, &forOnce, place{node: r.GetNode()}, func(ctx context.Context, s *server) (err error) {
-		reply, err = s.ids.Delegate(ctx, r)
+	err = l.c.calls.AskOnce(ctx, r.GetNode(), func(ctx context.Context, s *call.Server) (err error) {
+		reply, err = s.IDs.Delegate(ctx, r)
 		return err
 	})
 	return reply, err
@@ -79,8 +80,8 @@ func (l lender) Delegate(ctx context.Context, r *pb.SnowflakeDelegateRequest) (r
 
 // GiveBack implements fallback.Lender.
 func (l lender) GiveBack(ctx context.Context, r *pb.SnowflakeGiveBackRequest) error {
-	return unaryAt(ctx, l.c, &forOnce, place{node: r.GetNode()}, func(ctx context.Context, s *server) error {
-		_, err := s.ids.GiveBack(ctx, r)
+	return l.c.calls.AskOnce(ctx, r.GetNode(), func(ctx context.Context, s *call.Server) error {
+		_, err := s.IDs.GiveBack(ctx, r)
 		return err
 	})
 }
@@ -92,4 +93,4 @@ func (l lender) Probe(ctx context.Context, namespace string) error {
 }
 
 // Final implements fallback.Service.
-func (lender) Final(err error) bool { return final(err) }
+func (lender) Final(err error) bool { return call.Final(err) }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/sdk/call"
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -80,7 +81,7 @@ func (q *idQueues) enqueue(namespace string, s *idSlot) error {
 	n.waiting = append(n.waiting, s)
 	if n.senders < batchesPerNamespace {
 		n.senders++
-		q.c.tasks.Go(func() { q.send(namespace, n) })
+		q.c.calls.Go(func() { q.send(namespace, n) })
 	}
 	return nil
 }
@@ -116,18 +117,18 @@ func (q *idQueues) serve(namespace string, batch []*idSlot) {
 			until = s.until
 		}
 	}
-	ctx, cancel := context.WithDeadline(q.c.ctx, until)
+	ctx, cancel := context.WithDeadline(q.c.calls.Context(), until)
 	defer cancel()
 	request := &pb.SnowflakeGenerateRequest{Namespace: namespace, Count: uint32(len(batch)), Agent: q.c.cfg.Agent}
 	got, err := generate(ctx, q.c, request, len(batch) > 1)
-	if errors.Is(err, errSplit) {
+	if errors.Is(err, call.ErrSplit) {
 		half := len(batch) / 2
 		q.serve(namespace, batch[:half])
 		q.serve(namespace, batch[half:])
 		return
 	}
 	if err != nil {
-		if q.c.ctx.Err() != nil {
+		if q.c.calls.Context().Err() != nil {
 			err = ErrClosed
 		}
 		for _, s := range batch {

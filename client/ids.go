@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"time"
 
 	"github.com/seqsvr/seqsvr/client/fallback"
+	"github.com/seqsvr/seqsvr/internal/sdk/call"
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -96,7 +96,7 @@ func (c *Client) GenerateAs(ctx context.Context, agent, namespace string, count 
 		err = ctx.Err()
 	}
 	if err != nil {
-		return IDs{}, told("generate", err)
+		return IDs{}, call.Told("generate", err)
 	}
 	var got IDs
 	ask := func(ctx context.Context) (err error) {
@@ -108,7 +108,7 @@ func (c *Client) GenerateAs(ctx context.Context, agent, namespace string, count 
 		return err
 	}
 	if f := c.fallbacks.of(namespace); f != nil {
-		ctx, cancel := c.cfg.within(ctx)
+		ctx, cancel := c.calls.Within(ctx)
 		defer cancel()
 		var made *fallback.IDs
 		if made, err = f.Generate(ctx, int(count), ask); made != nil {
@@ -118,7 +118,7 @@ func (c *Client) GenerateAs(ctx context.Context, agent, namespace string, count 
 		err = ask(ctx)
 	}
 	if err != nil {
-		return IDs{}, told(fmt.Sprintf("generate: namespace %q", namespace), err)
+		return IDs{}, call.Told(fmt.Sprintf("generate: namespace %q", namespace), err)
 	}
 	return got, nil
 }
@@ -130,23 +130,23 @@ func (c *Client) GenerateAs(ctx context.Context, agent, namespace string, count 
 func (c *Client) GenerateIn(ctx context.Context, datacenter, namespace string, count uint32) (IDs, error) {
 	err := checkIDs(c.cfg.Agent, namespace, count)
 	if err != nil {
-		return IDs{}, told("generate", err)
+		return IDs{}, call.Told("generate", err)
 	}
 	got, err := generate(ctx, c, &pb.SnowflakeGenerateRequest{Namespace: namespace, Count: count, Agent: c.cfg.Agent, Datacenter: datacenter}, false)
 	if err != nil {
-		return IDs{}, told(fmt.Sprintf("generate: namespace %q, datacenter %q", namespace, datacenter), err)
+		return IDs{}, call.Told(fmt.Sprintf("generate: namespace %q, datacenter %q", namespace, datacenter), err)
 	}
 	return got, nil
 }
 
-// generate asks for IDs; with splits an overload is not waited for, but returned as errSplit.
+// generate asks for IDs; with splits an overload is not waited for, but returned as call.ErrSplit.
 func generate(ctx context.Context, c *Client, request *pb.SnowflakeGenerateRequest, splits bool) (IDs, error) {
 	var got IDs
 	request.AsRuns = true
-	err := unary(ctx, c, &forIDs, "", func(ctx context.Context, s *server) error {
-		reply, err := s.ids.Generate(ctx, request)
+	err := c.calls.AskIDs(ctx, func(ctx context.Context, s *call.Server) error {
+		reply, err := s.IDs.Generate(ctx, request)
 		if splits && errors.Is(err, seq.ErrOverloaded) {
-			return fmt.Errorf("%w: %w", errSplit, err)
+			return fmt.Errorf("%w: %w", call.ErrSplit, err)
 		}
 		if err != nil {
 			return err
@@ -154,7 +154,6 @@ func generate(ctx context.Context, c *Client, request *pb.SnowflakeGenerateReque
 		got, err = idsOf(reply, request.GetCount())
 		return err
 	})
-	c.table.Glance(time.Now())
 	return got, err
 }
 

@@ -156,7 +156,7 @@ func TestErrorsOfIDsThatNoRetryCuresComeAtOnce(t *testing.T) {
 			t.Errorf("got %v, want %v", err, fault)
 		}
 	}
-	if _, err := pb.NewSnowflakeClient(c.Any()).PutNamespace(ctx, &pb.SnowflakePutNamespaceRequest{}); !errors.Is(err, seq.ErrConflict) {
+	if _, err := pb.NewSnowflakeClient(c.Caller().Any()).PutNamespace(ctx, &pb.SnowflakePutNamespaceRequest{}); !errors.Is(err, seq.ErrConflict) {
 		t.Errorf("put: got %v, want %v", err, seq.ErrConflict)
 	}
 	if n := cluster.Nodes[0].Calls.Load() + cluster.Nodes[1].Calls.Load(); n != 1 {

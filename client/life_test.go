@@ -107,8 +107,8 @@ func TestClustersOfTwoNamesAreRefusedUnlessOneIsMeant(t *testing.T) {
 	if _, err := c.Next(bounded(t), client.Key{UID: 7}); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the other cluster to be left out", func() bool { return c.LeftOut()[both[1]] != nil })
-	want(t, c.LeftOut()[both[1]], seq.ErrForeignCluster)
+	waitFor(t, "the other cluster to be left out", func() bool { return c.Caller().LeftOut()[both[1]] != nil })
+	want(t, c.Caller().LeftOut()[both[1]], seq.ErrForeignCluster)
 }
 
 func TestAnAddressThatPassedToAnotherClusterIsLeftOut(t *testing.T) {
@@ -139,8 +139,8 @@ func TestAnAddressThatPassedToAnotherClusterIsLeftOut(t *testing.T) {
 			if _, err := call(bounded(t), c); err != nil {
 				t.Fatal(err)
 			}
-			waitFor(t, "the address to be left out", func() bool { return c.LeftOut()[stranger.Addr()] != nil })
-			want(t, c.LeftOut()[stranger.Addr()], seq.ErrForeignCluster, own.String(), other.String(), stranger.Addr(), "holds to")
+			waitFor(t, "the address to be left out", func() bool { return c.Caller().LeftOut()[stranger.Addr()] != nil })
+			want(t, c.Caller().LeftOut()[stranger.Addr()], seq.ErrForeignCluster, own.String(), other.String(), stranger.Addr(), "holds to")
 			if log.count("is left out") != 1 {
 				t.Fatalf("%d warnings, expected one", log.count("is left out"))
 			}
@@ -151,7 +151,7 @@ func TestAnAddressThatPassedToAnotherClusterIsLeftOut(t *testing.T) {
 			stranger.Live(own)
 			cluster.TakeOver(0, 1)
 			take()
-			waitFor(t, "the address to be used again", func() bool { return c.LeftOut()[stranger.Addr()] == nil })
+			waitFor(t, "the address to be used again", func() bool { return c.Caller().LeftOut()[stranger.Addr()] == nil })
 		})
 	}
 }
@@ -183,7 +183,7 @@ func TestAForeignClusterAloneEndsCallsByName(t *testing.T) {
 				if node.Messages.Load() != messages || node.Calls.Load() != calls {
 					t.Fatalf("%s: a call was served", name)
 				}
-				if err := c.Probe(bounded(t)); !errors.Is(err, row.is) {
+				if err := c.Caller().Probe(bounded(t)); !errors.Is(err, row.is) {
 					t.Fatalf("%s: probe: %v", name, err)
 				}
 			}
@@ -199,8 +199,8 @@ func TestTheNewestEraIsTakenAtTheStart(t *testing.T) {
 			t.Fatalf("%v, %v", c.Incarnation(), err)
 		}
 		// A Client serves as soon as it has taken the newest over.
-		waitFor(t, "the older era to be left out", func() bool { return c.LeftOut()[o.Addrs()[0]] != nil })
-		want(t, c.LeftOut()[o.Addrs()[0]], seq.ErrStaleEra)
+		waitFor(t, "the older era to be left out", func() bool { return c.Caller().LeftOut()[o.Addrs()[0]] != nil })
+		want(t, c.Caller().LeftOut()[o.Addrs()[0]], seq.ErrStaleEra)
 	}
 	if n := messages(o); n != 0 {
 		t.Fatalf("%d calls of the older era", n)
@@ -216,7 +216,7 @@ func TestQuestionsToNodesFindARestoredCluster(t *testing.T) {
 	n.Nodes[0].Kill()
 	n.Live(lifeOf(1, 1, 2))
 	ask := func() error {
-		nodes, err := c.Nodes(bounded(t))
+		nodes, err := c.Caller().Nodes(bounded(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -258,7 +258,7 @@ func TestARestoredClusterIsFollowedOnceAndNeverBack(t *testing.T) {
 				o.Live(lifeOf(1, 1, 2))
 			} else {
 				n.Nodes[0].Restart()
-				c.Refresh() // the old one answers as well
+				c.Caller().Refresh() // the old one answers as well
 				waitFor(t, "the new era", func() bool { return c.Incarnation() == lifeOf(1, 1, 2) })
 			}
 			take()
@@ -269,7 +269,7 @@ func TestARestoredClusterIsFollowedOnceAndNeverBack(t *testing.T) {
 				old := messages(o)
 				for range 20 {
 					take()
-					c.Refresh()
+					c.Caller().Refresh()
 				}
 				if got := messages(o); got != old {
 					t.Fatalf("%d calls went to the old era", got-old)
@@ -300,8 +300,8 @@ func TestAServerOfTheVersionBeforeIsServedBy(t *testing.T) {
 		_, _ = c.Next(bounded(t), client.Key{UID: uidOf(cluster, 1)})
 		return c.Routes().Version == 2
 	})
-	if len(c.LeftOut()) != 0 || c.Incarnation() != lifeOf(1, 0, 1) || log.count("does not tell its incarnation") > 1 {
-		t.Fatalf("left out %v, holds to %v", c.LeftOut(), c.Incarnation())
+	if len(c.Caller().LeftOut()) != 0 || c.Incarnation() != lifeOf(1, 0, 1) || log.count("does not tell its incarnation") > 1 {
+		t.Fatalf("left out %v, holds to %v", c.Caller().LeftOut(), c.Incarnation())
 	}
 }
 

@@ -163,13 +163,13 @@ func (l *lent) keep(c *Client, w *fallback.Windows) *kept {
 	if l.closed {
 		return nil
 	}
-	ctx, stop := context.WithCancel(c.ctx)
+	ctx, stop := context.WithCancel(c.calls.Context())
 	k := &kept{windows: w, stop: stop, done: make(chan struct{}), ended: make(chan struct{})}
 	if l.all == nil {
 		l.all = map[*kept]bool{}
 	}
 	l.all[k] = true
-	c.tasks.Go(func() {
+	c.calls.Go(func() {
 		defer close(k.done)
 		w.Keep(ctx)
 	})
@@ -184,7 +184,7 @@ func (l *lent) end(c *Client, k *kept) {
 		l.mu.Unlock()
 		k.stop()
 		<-k.done
-		ctx, cancel := context.WithTimeout(c.ctx, giveBackBound)
+		ctx, cancel := context.WithTimeout(c.calls.Context(), giveBackBound)
 		defer cancel()
 		if err := k.windows.GiveBack(ctx); err != nil {
 			c.cfg.Logger.Debug("worker id not given back, it is free when its window is over", "error", err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/clienttest"
 )
@@ -47,7 +48,7 @@ func TestWhatIsNearIsTakenThereAndTheRestByTheNetwork(t *testing.T) {
 	for i := range many {
 		many[i] = 1000 + seq.UID(i)
 	}
-	orders := []*client.Order{
+	orders := []*stream.Order{
 		{UIDs: []seq.UID{2}},
 		{UIDs: []seq.UID{1, 2, 1, 3, 2}, Counts: []uint32{1, 10, 2, 1, 1}},
 		{UIDs: []seq.UID{2}},
@@ -55,14 +56,14 @@ func TestWhatIsNearIsTakenThereAndTheRestByTheNetwork(t *testing.T) {
 		{Space: "none", UIDs: []seq.UID{2}},
 	}
 	for range larges {
-		orders = append(orders, &client.Order{UIDs: many})
+		orders = append(orders, &stream.Order{UIDs: many})
 	}
 	var wg sync.WaitGroup
 	for _, o := range orders {
 		wg.Add(1)
 		o.Done = wg.Done
 	}
-	c.BeginNear(bounded(t), near, orders...)
+	c.Caller().BeginNear(bounded(t), near, orders...)
 	wg.Wait()
 	one := func(n seq.Seq) client.Range { return client.Range{First: n, Last: n} }
 	const m = 1_000_000

@@ -96,7 +96,7 @@ func TestLargeBatchesWaitForRoomAndNotForTheirAttempts(t *testing.T) {
 	node := cluster.Nodes[0]
 	c := dial(t, cluster, client.Config{AttemptTimeout: time.Minute, Timeout: time.Minute})
 	ctx := bounded(t)
-	if err := c.Reach(ctx); err != nil {
+	if err := c.Caller().Reach(ctx); err != nil {
 		t.Fatal(err)
 	}
 	uids := make([]seq.UID, seq.MaxBatch)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/seqsvr/seqsvr/internal/sdk/call"
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -24,7 +25,7 @@ type Numbers struct {
 func (c *Client) NextNumbers(ctx context.Context, tag string, count uint32) (Numbers, error) {
 	got, err := nextNumbers(ctx, c, tag, count)
 	if err != nil {
-		return Numbers{}, told(fmt.Sprintf("take numbers of %.*q", seq.MaxTagName, tag), err)
+		return Numbers{}, call.Told(fmt.Sprintf("take numbers of %.*q", seq.MaxTagName, tag), err)
 	}
 	return got, nil
 }
@@ -36,8 +37,8 @@ func nextNumbers(ctx context.Context, c *Client, tag string, count uint32) (got 
 	if err := seq.CheckNumbers("count", uint64(count)); err != nil {
 		return got, err
 	}
-	err = unary(ctx, c, &forTag, tag, func(ctx context.Context, s *server) error {
-		reply, err := s.segs.NextNumbers(ctx, &pb.NumbersNextRequest{Tag: tag, Count: count})
+	err = c.calls.AskTag(ctx, tag, func(ctx context.Context, s *call.Server) error {
+		reply, err := s.Segs.NextNumbers(ctx, &pb.NumbersNextRequest{Tag: tag, Count: count})
 		if err != nil {
 			return err
 		}

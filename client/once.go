@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/seqsvr/seqsvr/internal/sdk/call"
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -22,19 +23,19 @@ type Request = seq.Request
 // reached; seq.ErrIDNotKept in a space of another mode; seq.ErrBadArgument for an id that cannot
 // be. None of these takes anything.
 func (c *Client) TakeOnce(ctx context.Context, key Key, n uint32, r Request) (Range, error) {
-	return c.take(ctx, key, n, &r)
+	return c.calls.Take(ctx, key, n, &r)
 }
 
 // NextBatchOnce is NextBatch by requests[i] for uids[i], each of which may be repeated, alone or
 // with others. The errors of TakeOnce are those of single uids, but for seq.ErrIDNotKept and
 // seq.ErrBadArgument.
 func (c *Client) NextBatchOnce(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []Request) ([]Range, error) {
-	return c.nextBatch(ctx, space, stream.Keys{Places: uids}, counts, requests)
+	return c.calls.NextBatch(ctx, space, stream.Keys{Places: uids}, counts, requests)
 }
 
 // NextKeysOnce is NextBatchOnce for string keys.
 func (c *Client) NextKeysOnce(ctx context.Context, space string, names []string, counts []uint32, requests []Request) ([]Range, error) {
-	return c.nextBatch(ctx, space, stream.KeysOf(names), counts, requests)
+	return c.calls.NextBatch(ctx, space, stream.KeysOf(names), counts, requests)
 }
 
 // Lookup gives what a request id of the key has got, in a space of mode=exact, and false if
@@ -43,7 +44,7 @@ func (c *Client) NextKeysOnce(ctx context.Context, space string, names []string,
 func (c *Client) Lookup(ctx context.Context, key Key, id string) (Range, bool, error) {
 	got, err := c.lookup(ctx, key, id)
 	if err != nil {
-		err = told(fmt.Sprintf("lookup %v", key), err)
+		err = call.Told(fmt.Sprintf("lookup %v", key), err)
 		return Range{Err: err}, false, err
 	}
 	return got, got.First != 0, nil
@@ -56,24 +57,24 @@ func (c *Client) lookup(ctx context.Context, key Key, id string) (got Range, err
 	if err := seq.CheckRequestID("request id", id); err != nil {
 		return got, err
 	}
-	space, err := c.table.SpaceOf(ctx, key.Space)
+	space, err := c.calls.Table().SpaceOf(ctx, key.Space)
 	if err != nil {
 		return got, err
 	}
 	if err := space.KeepsIDs(); err != nil {
 		return got, err
 	}
-	ask := func(ctx context.Context, a *attempt) ([]fault, error) {
-		return nil, a.unary(ctx, func(ctx context.Context) error {
-			req := &pb.LookupRequest{Space: a.space.Name, Id: &pb.LookupRequest_Uid{Uid: uint64(key.UID)}, RequestId: []byte(id), RouteVersion: a.version}
+	ask := func(ctx context.Context, a *call.Attempt) ([]call.Fault, error) {
+		return nil, a.Unary(ctx, func(ctx context.Context) error {
+			req := &pb.LookupRequest{Space: a.Space.Name, Id: &pb.LookupRequest_Uid{Uid: uint64(key.UID)}, RequestId: []byte(id), RouteVersion: a.Version}
 			if name, ok := key.Name(); ok {
 				req.Id = &pb.LookupRequest_Key{Key: name}
 			}
-			reply, err := a.server.rpc.Lookup(ctx, req)
+			reply, err := a.Server.RPC.Lookup(ctx, req)
 			if err != nil {
 				return err
 			}
-			a.server.Heard(reply.GetRouteVersion(), reply.GetRoutes())
+			a.Server.Heard(reply.GetRouteVersion(), reply.GetRoutes())
 			if got = (Range{}); !reply.GetFound() {
 				return nil
 			}
@@ -85,7 +86,7 @@ func (c *Client) lookup(ctx context.Context, key Key, id string) (got Range, err
 			return got.Err
 		})
 	}
-	errs, err := askOwners(ctx, c, key.Space, []seq.UID{key.Place()}, ask)
+	errs, err := c.calls.AskOwners(ctx, key.Space, []seq.UID{key.Place()}, ask)
 	if err == nil && errs != nil {
 		err = errs[0]
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/clienttest"
 )
@@ -50,8 +51,8 @@ func TestARetryInAnExactSpaceTakesNothingTwice(t *testing.T) {
 		},
 		"an order": func(c *client.Client, uids []seq.UID) ([]client.Range, error) {
 			done := make(chan struct{})
-			o := &client.Order{Space: "orders", UIDs: uids, Counts: repeated([]uint32{3}, len(uids)), Done: func() { close(done) }}
-			c.Begin(bounded(t), o)
+			o := &stream.Order{Space: "orders", UIDs: uids, Counts: repeated([]uint32{3}, len(uids)), Done: func() { close(done) }}
+			c.Caller().Begin(bounded(t), o)
 			<-done
 			return o.Ranges, nil
 		},
@@ -203,8 +204,8 @@ func TestAnOrderCarriesTheRequestsOfItsCaller(t *testing.T) {
 	c := dial(t, cluster, client.Config{AttemptTimeout: 50 * time.Millisecond})
 	run := func(space string, requests ...client.Request) []client.Range {
 		done := make(chan struct{})
-		o := &client.Order{Space: space, UIDs: []seq.UID{5, 6}, Requests: requests, Done: func() { close(done) }}
-		c.Begin(bounded(t), o)
+		o := &stream.Order{Space: space, UIDs: []seq.UID{5, 6}, Requests: requests, Done: func() { close(done) }}
+		c.Caller().Begin(bounded(t), o)
 		<-done
 		return o.Ranges
 	}
@@ -227,8 +228,8 @@ func TestWhatIsNearGivesNoNumbersOfAnExactSpace(t *testing.T) {
 	c := dial(t, cluster, client.Config{})
 	near := &evens{t: t, given: map[seq.UID]uint64{}}
 	done := make(chan struct{})
-	o := &client.Order{Space: "orders", UIDs: []seq.UID{2}, Done: func() { close(done) }}
-	c.BeginNear(bounded(t), near, o)
+	o := &stream.Order{Space: "orders", UIDs: []seq.UID{2}, Done: func() { close(done) }}
+	c.Caller().BeginNear(bounded(t), near, o)
 	<-done
 	if r := o.Ranges[0]; r.Err != nil || r.First != 1 || len(near.asked) != 0 {
 		t.Errorf("got %+v, and what is near was asked %d times", r, len(near.asked))

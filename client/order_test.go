@@ -7,19 +7,20 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/clienttest"
 )
 
 // await begins orders and waits until all are done.
-func await(t *testing.T, ctx context.Context, c *client.Client, orders ...*client.Order) {
+func await(t *testing.T, ctx context.Context, c *client.Client, orders ...*stream.Order) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for _, o := range orders {
 		wg.Add(1)
 		o.Done = wg.Done
 	}
-	c.Begin(ctx, orders...)
+	c.Caller().Begin(ctx, orders...)
 	wg.Wait()
 }
 
@@ -34,7 +35,7 @@ func TestOrdersAreAnsweredAsBatchesAre(t *testing.T) {
 	for i := range many {
 		many[i] = seq.UID(1000 + i%100)
 	}
-	orders := []*client.Order{
+	orders := []*stream.Order{
 		{UIDs: []seq.UID{0, 64, 0, 128, 0}, Counts: []uint32{1, 1, 10, 3, 2}},
 		{UIDs: []seq.UID{7}},
 		{Space: "room", UIDs: []seq.UID{0, 1, 0}},
@@ -80,9 +81,9 @@ func TestOrdersStayUniqueThroughFailovers(t *testing.T) {
 	ctx, b := bounded(t), newBook(t)
 	throughTakeovers(t, func(what string, c *client.Client, uids []seq.UID) {
 		t.Helper()
-		orders := make([]*client.Order, 4)
+		orders := make([]*stream.Order, 4)
 		for i := range orders {
-			orders[i] = &client.Order{UIDs: uids}
+			orders[i] = &stream.Order{UIDs: uids}
 		}
 		await(t, ctx, c, orders...)
 		for _, o := range orders {
@@ -101,7 +102,7 @@ func TestOrdersAreDoneAfterClose(t *testing.T) {
 	cluster := clienttest.Start(t, 1)
 	c := dial(t, cluster, client.Config{})
 	_ = c.Close()
-	o := &client.Order{UIDs: []seq.UID{1, 2}}
+	o := &stream.Order{UIDs: []seq.UID{1, 2}}
 	await(t, bounded(t), c, o)
 	for _, r := range o.Ranges {
 		if !errors.Is(r.Err, client.ErrClosed) {

@@ -60,11 +60,11 @@ func TestEveryCallEndsWithNoQuorumOnceEveryAllocSvrSaysSo(t *testing.T) {
 				t.Errorf("%s: got %v, want %v before the deadline", name, err, errMissing)
 			}
 		}
-		if c.QuorumLost() == nil {
+		if c.Caller().QuorumLost() == nil {
 			t.Error("the client does not say that the quorum is lost")
 		}
 		refuse(cluster, nil)
-		waitFor(t, "the quorum to be back", func() bool { return c.QuorumLost() == nil })
+		waitFor(t, "the quorum to be back", func() bool { return c.Caller().QuorumLost() == nil })
 		for name, ask := range asks(c) {
 			if err := ask(bounded(t)); err != nil {
 				t.Errorf("%s with the quorum back: %v", name, err)
@@ -97,7 +97,7 @@ func TestAnAllocSvrThatIsCutOffAloneIsWaitedFor(t *testing.T) {
 		t.Fatalf("the call ended with %v while one AllocSvr has a quorum", err)
 	default:
 	}
-	if err := c.QuorumLost(); err != nil {
+	if err := c.Caller().QuorumLost(); err != nil {
 		t.Errorf("the client takes the quorum for lost: %v", err)
 	}
 	cluster.TakeOver(owner, (owner+3)%4)
@@ -173,7 +173,7 @@ func TestADelegationIsAskedForElsewhereAfterARefusalOfTheNodesOwn(t *testing.T) 
 	cluster.Nodes[1].Refuse(seq.ErrDatacenterTaken)
 	for range 3 {
 		req := &pb.SnowflakeDelegateRequest{Holder: "me", WindowMs: 600_000}
-		if _, err := pb.NewSnowflakeClient(c.Once()).Delegate(bounded(t), req); err != nil {
+		if _, err := pb.NewSnowflakeClient(c.Caller().Once()).Delegate(bounded(t), req); err != nil {
 			t.Error(err)
 		}
 	}

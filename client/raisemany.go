@@ -4,8 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"google.golang.org/grpc"
-
+	"github.com/seqsvr/seqsvr/internal/sdk/call"
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -44,16 +43,16 @@ func (c *Client) raiseBatch(ctx context.Context, space string, keys stream.Keys,
 		err = fmt.Errorf("%w: Forced is for one key a call", seq.ErrBadArgument)
 	}
 	if err != nil {
-		return nil, told("raise batch", err)
+		return nil, call.Told("raise batch", err)
 	}
 	r := &raises{Keys: keys, c: c, floors: floors, within: how.MaxJump, out: make([]Raised, len(floors))}
-	errs, err := askOwners(ctx, c, space, keys.Places, r.ask)
+	errs, err := c.calls.AskOwners(ctx, space, keys.Places, r.ask)
 	if err != nil {
-		return nil, told("raise batch", err)
+		return nil, call.Told("raise batch", err)
 	}
 	for i, err := range errs {
 		if err != nil {
-			r.out[i].Err = told(fmt.Sprintf("raise %v", keys.At(space, i)), err)
+			r.out[i].Err = call.Told(fmt.Sprintf("raise %v", keys.At(space, i)), err)
 		}
 	}
 	return r.out, nil
@@ -70,19 +69,19 @@ type raises struct {
 }
 
 // ask makes an attempt for some of the keys.
-func (r *raises) ask(ctx context.Context, a *attempt) (faults []fault, err error) {
+func (r *raises) ask(ctx context.Context, a *call.Attempt) (faults []call.Fault, err error) {
 	reply, err := r.send(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	errs := stream.KeyErrors(reply.GetErrors(), len(a.idx))
-	for k, i := range a.idx {
+	errs := stream.KeyErrors(reply.GetErrors(), len(a.Idx))
+	for k, i := range a.Idx {
 		got := reply.GetValues()[k]
 		switch {
 		case errs != nil && errs[k] != nil:
-			faults = append(faults, fault{k, errs[k]})
+			faults = append(faults, call.Fault{K: k, Err: errs[k]})
 		case got < uint64(r.floors[i]) || got > uint64(seq.MaxSeq):
-			faults = append(faults, fault{k, fmt.Errorf("%w: raised to %d, asked for %d", stream.ErrMalformed, got, r.floors[i])})
+			faults = append(faults, call.Fault{K: k, Err: fmt.Errorf("%w: raised to %d, asked for %d", stream.ErrMalformed, got, r.floors[i])})
 		default:
 			r.out[i].Seq = seq.Seq(got)
 		}
@@ -90,18 +89,18 @@ func (r *raises) ask(ctx context.Context, a *attempt) (faults []fault, err error
 	return faults, nil
 }
 
-func (r *raises) send(ctx context.Context, a *attempt) (*pb.RaiseResult, error) {
-	b := r.Batch(a.space, a.idx)
-	one := &pb.RaiseBatch{Space: b.Space, Uids: b.Uids, Keys: b.Keys, AtLeast: make([]uint64, len(a.idx)), MaxJump: r.within}
-	for k, i := range a.idx {
+func (r *raises) send(ctx context.Context, a *call.Attempt) (*pb.RaiseResult, error) {
+	b := r.Batch(a.Space, a.Idx)
+	one := &pb.RaiseBatch{Space: b.Space, Uids: b.Uids, Keys: b.Keys, AtLeast: make([]uint64, len(a.Idx)), MaxJump: r.within}
+	for k, i := range a.Idx {
 		one.AtLeast[k] = uint64(r.floors[i])
 	}
 	var reply *pb.BatchRaiseReply
-	err := a.server.largely(ctx, len(a.idx), func() error {
-		return a.unary(ctx, func(ctx context.Context) (err error) {
-			reply, err = a.server.rpc.BatchRaise(ctx, &pb.BatchRaiseRequest{Batches: []*pb.RaiseBatch{one}, RouteVersion: a.version})
-			if err == nil && (len(reply.GetResults()) != 1 || len(reply.GetResults()[0].GetValues()) != len(a.idx)) {
-				err = fmt.Errorf("%w: not one value for each of %d keys", stream.ErrMalformed, len(a.idx))
+	err := a.Server.Largely(ctx, len(a.Idx), func() error {
+		return a.Unary(ctx, func(ctx context.Context) (err error) {
+			reply, err = a.Server.RPC.BatchRaise(ctx, &pb.BatchRaiseRequest{Batches: []*pb.RaiseBatch{one}, RouteVersion: a.Version})
+			if err == nil && (len(reply.GetResults()) != 1 || len(reply.GetResults()[0].GetValues()) != len(a.Idx)) {
+				err = fmt.Errorf("%w: not one value for each of %d keys", stream.ErrMalformed, len(a.Idx))
 			}
 			return err
 		})
@@ -109,12 +108,6 @@ func (r *raises) send(ctx context.Context, a *attempt) (*pb.RaiseResult, error) 
 	if err != nil {
 		return nil, err
 	}
-	a.server.Heard(reply.GetRouteVersion(), reply.GetRoutes())
+	a.Server.Heard(reply.GetRouteVersion(), reply.GetRoutes())
 	return reply.GetResults()[0], nil
-}
-
-// OwnerOf carries unary calls to the AllocSvr that owns a section, as Next does for keys:
-// pb.NewAdminClient(c.OwnerOf(17)), for operators. Retries and errors are as in Any.
-func (c *Client) OwnerOf(section seq.SectionID) grpc.ClientConnInterface {
-	return conn{c: c, rules: &forSection, at: &section}
 }

@@ -52,7 +52,7 @@ func second[T any](_ T, err error) error { return err }
 func TestTheOwnerOfASectionThatIsNoneIsNotAsked(t *testing.T) {
 	cluster := clienttest.Start(t, 1)
 	c := dial(t, cluster, client.Config{})
-	_, err := pb.NewAdminClient(c.OwnerOf(1<<20)).Counters(t.Context(), &pb.CountersRequest{})
+	_, err := pb.NewAdminClient(c.Caller().OwnerOf(1<<20)).Counters(t.Context(), &pb.CountersRequest{})
 	if !errors.Is(err, seq.ErrUnknownSection) {
 		t.Errorf("got %v, want ErrUnknownSection", err)
 	}

@@ -215,7 +215,7 @@ func TestARouterIsTheWayToASetWhoseNodesCannotBeReached(t *testing.T) {
 		})
 		reach("at first")
 		waitFor(t, "the Set to count as away", func() bool {
-			return c.Probe(bounded(t)) == nil && c.Sets().All[row.away].Away != nil
+			return c.Caller().Probe(bounded(t)) == nil && c.Sets().All[row.away].Away != nil
 		})
 		reach("once it counts as away")
 		_ = c.Close()

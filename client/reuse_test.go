@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/clienttest"
 )
@@ -19,9 +20,9 @@ func TestOrdersThatAreUsedAgainAreAnsweredAsNewOnes(t *testing.T) {
 	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 30}, seq.Space{Name: "room", Sections: 7})
 	c := dial(t, cluster, client.Config{AttemptTimeout: time.Minute}) // a second attempt would take others
 	near, ctx := &evens{t: t, given: map[seq.UID]uint64{}}, bounded(t)
-	draw, orders := rand.New(rand.NewPCG(9, 1)), make([]*client.Order, 6)
+	draw, orders := rand.New(rand.NewPCG(9, 1)), make([]*stream.Order, 6)
 	for i := range orders {
-		orders[i] = &client.Order{}
+		orders[i] = &stream.Order{}
 	}
 	last, taken := map[string]uint64{}, map[seq.UID]uint64{} // what the network and near have given
 	for round := range 100 {
@@ -40,9 +41,9 @@ func TestOrdersThatAreUsedAgainAreAnsweredAsNewOnes(t *testing.T) {
 			o.Done = wg.Done
 		}
 		if nearby {
-			c.BeginNear(ctx, near, some...)
+			c.Caller().BeginNear(ctx, near, some...)
 		} else {
-			c.Begin(ctx, some...)
+			c.Caller().Begin(ctx, some...)
 		}
 		wg.Wait()
 		for k, o := range some {

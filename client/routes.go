@@ -5,7 +5,7 @@ import "github.com/seqsvr/seqsvr/seq"
 // Routes is the route table that the Client goes by; nil before the first. Of several Sets it
 // is the root's, and nil as long as that is not known. It must not be changed.
 func (c *Client) Routes() *seq.RouteTable {
-	if v := c.table.View(); v != nil {
+	if v := c.calls.Table().View(); v != nil {
 		return v.Root().Routes
 	}
 	return nil
@@ -14,7 +14,7 @@ func (c *Client) Routes() *seq.RouteTable {
 // Mapping is the cluster's mapping, of several Sets that of all; ok is false before the first
 // route table.
 func (c *Client) Mapping() (m seq.Mapping, ok bool) {
-	if v := c.table.View(); v != nil {
+	if v := c.calls.Table().View(); v != nil {
 		return v.Mapping, true
 	}
 	return seq.Mapping{}, false
@@ -23,7 +23,7 @@ func (c *Client) Mapping() (m seq.Mapping, ok bool) {
 // ClusterID is the cluster's id, of several Sets the root's; "" before the first route table if
 // Config had none.
 func (c *Client) ClusterID() string {
-	switch v := c.table.View(); {
+	switch v := c.calls.Table().View(); {
 	case v == nil:
 		return c.cfg.ClusterID
 	case len(v.Sets.Sets) > 0:
@@ -33,27 +33,11 @@ func (c *Client) ClusterID() string {
 	}
 }
 
-// Refresh asks for a newer route table of the root Set, and a newer map, in the background, for
-// callers that heard of one. It never blocks.
-func (c *Client) Refresh() { c.table.First().Poke() }
-
 // Incarnation returns the life of the cluster that the Client holds to, of several Sets the life of
 // the root. It is not known before the first route table, or if no server told it.
 func (c *Client) Incarnation() seq.Incarnation {
-	if v := c.table.View(); v != nil {
+	if v := c.calls.Table().View(); v != nil {
 		return v.Root().Life
 	}
 	return seq.Incarnation{}
-}
-
-// LeftOut returns why addresses are not used: a process of another cluster, or of an older life of
-// this one, answers there. Each error is a seq.ErrForeignCluster or a seq.ErrStaleEra.
-func (c *Client) LeftOut() map[string]error {
-	out := map[string]error{}
-	for _, one := range c.table.Servers(nil) {
-		if why := one.Other(); why != nil {
-			out[one.Addr] = why
-		}
-	}
-	return out
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/seqsvr/seqsvr/internal/sdk/call"
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -17,7 +18,7 @@ import (
 func (c *Client) TakeSegment(ctx context.Context, tag string, count uint32) (first, last seq.Seq, err error) {
 	got, err := takeSegment(ctx, c, tag, count)
 	if err != nil {
-		return 0, 0, told(fmt.Sprintf("take %.*q", seq.MaxTagName, tag), err)
+		return 0, 0, call.Told(fmt.Sprintf("take %.*q", seq.MaxTagName, tag), err)
 	}
 	return got.First, got.Last, nil
 }
@@ -30,8 +31,8 @@ func takeSegment(ctx context.Context, c *Client, tag string, count uint32) (Rang
 		return Range{}, err
 	}
 	var got Range
-	err := unary(ctx, c, &forTag, tag, func(ctx context.Context, s *server) error {
-		reply, err := s.segs.Take(ctx, &pb.SegmentTakeRequest{Tag: tag, Count: count})
+	err := c.calls.AskTag(ctx, tag, func(ctx context.Context, s *call.Server) error {
+		reply, err := s.Segs.Take(ctx, &pb.SegmentTakeRequest{Tag: tag, Count: count})
 		if err != nil {
 			return err
 		}

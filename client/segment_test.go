@@ -107,7 +107,7 @@ func TestEachNodeCanBeAskedAboutItself(t *testing.T) {
 	cluster.Nodes[(owner+1)%3].Kill()
 	c := dial(t, cluster, client.Config{AttemptTimeout: patience})
 	ctx := bounded(t)
-	nodes, err := c.Nodes(ctx)
+	nodes, err := c.Caller().Nodes(ctx)
 	if err != nil || len(nodes) != 3 {
 		t.Fatalf("got %d nodes, %v, want 3", len(nodes), err)
 	}
@@ -121,7 +121,7 @@ func TestEachNodeCanBeAskedAboutItself(t *testing.T) {
 			t.Errorf("node %d: got %v, %v, want %d tags", i, got, err, want)
 		}
 	}
-	if _, err := c.Owner("order").NewStream(context.Background(), nil, ""); status.Code(err) != codes.Unimplemented {
+	if _, err := c.Caller().Owner("order").NewStream(context.Background(), nil, ""); status.Code(err) != codes.Unimplemented {
 		t.Errorf("a stream: got %v", err)
 	}
 }

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 )
@@ -32,28 +31,10 @@ func (s Sets) Of(id seq.SectionID) Set {
 	return s.All[min(s.Map.Index(id), len(s.All)-1)]
 }
 
-// SetsOf says which Set has each key by the map of now, the UIDs first and then the string keys, as indices
-// of Sets().All. nil: there is one Set, or the space is not known.
-func (c *Client) SetsOf(space string, uids []seq.UID, names []string) []int {
-	v := c.table.View()
-	if v == nil || v.Alone() {
-		return nil
-	}
-	of, err := v.Mapping.Space(space)
-	if err != nil {
-		return nil
-	}
-	out := make([]int, 0, len(uids)+len(names))
-	for _, uid := range append(uids[:len(uids):len(uids)], stream.KeysOf(names).Places...) {
-		out = append(out, v.Sets.Index(of.SectionOf(uid)))
-	}
-	return out
-}
-
 // Sets are the Sets of now, for tools and metrics; none before the first route table. With
 // Config.Indirect their tables are not known.
 func (c *Client) Sets() Sets {
-	v := c.table.View()
+	v := c.calls.Table().View()
 	if v == nil {
 		return Sets{}
 	}

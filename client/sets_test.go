@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/clienttest"
@@ -101,7 +102,7 @@ func TestEachCallGoesToTheSetThatHasItsSection(t *testing.T) {
 				t.Errorf("%s: section %d in a batch: %+v", row.name, id, r)
 			}
 		}
-		o := &client.Order{UIDs: uids}
+		o := &stream.Order{UIDs: uids}
 		await(t, ctx, c, o)
 		for id, r := range o.Ranges {
 			if r.Err != nil || r.First != 3 {
@@ -416,8 +417,8 @@ func TestASetThatIsOutOfServiceTouchesNoOther(t *testing.T) {
 				}
 			}
 			all := c.Sets().All
-			if all[dead].Away == nil || all[1-dead].Away != nil || c.QuorumLost() != nil {
-				t.Errorf("%s: shown as %v and %v, and as lost: %v", name, all[0].Away, all[1].Away, c.QuorumLost())
+			if all[dead].Away == nil || all[1-dead].Away != nil || c.Caller().QuorumLost() != nil {
+				t.Errorf("%s: shown as %v and %v, and as lost: %v", name, all[0].Away, all[1].Away, c.Caller().QuorumLost())
 			}
 			out.end(s.All[dead])
 			waitFor(t, name+" and back", func() bool {
@@ -502,7 +503,7 @@ func TestAKeyOfOneSetIsSentOnWhileAnotherHangs(t *testing.T) {
 			t.Errorf("%s: %v", name, errs)
 		}
 		s.All[1].Publish()
-		c.Refresh()
+		c.Caller().Refresh()
 		waitFor(t, name+": the table of the heir", func() bool {
 			_, err := c.Next(bounded(t), client.Key{UID: uidIn(s, 1)})
 			return err == nil && c.Sets().All[1].Routes.Version == s.All[1].Routes().Version
@@ -616,7 +617,7 @@ func TestTagsAreTheRootsAloneAndIDsComeFromAllSets(t *testing.T) {
 			}
 		}
 	}
-	nodes, err := c.Nodes(ctx)
+	nodes, err := c.Caller().Nodes(ctx)
 	if err != nil || len(nodes) != 2 {
 		t.Errorf("%d nodes, %v, want those of the root", len(nodes), err)
 	}
@@ -624,7 +625,7 @@ func TestTagsAreTheRootsAloneAndIDsComeFromAllSets(t *testing.T) {
 		"ids": func() error { _, err := c.Generate(ctx, "", 3); return err },
 		"id":  func() error { _, err := c.NextID(ctx, ""); return err },
 		"by Any": func() error {
-			_, err := pb.NewSnowflakeClient(c.Any()).Generate(ctx, &pb.SnowflakeGenerateRequest{Count: 1})
+			_, err := pb.NewSnowflakeClient(c.Caller().Any()).Generate(ctx, &pb.SnowflakeGenerateRequest{Count: 1})
 			return err
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/clienttest"
 )
@@ -28,8 +29,8 @@ func ways(t *testing.T, c *client.Client) map[string]func(space string) error {
 		"raise":   func(space string) error { _, err := c.Raise(ctx, client.Key{Space: space, UID: 7}, 1); return err },
 		"begin": func(space string) error {
 			done := make(chan struct{})
-			o := &client.Order{Space: space, UIDs: []seq.UID{7}, Done: func() { close(done) }}
-			c.Begin(ctx, o)
+			o := &stream.Order{Space: space, UIDs: []seq.UID{7}, Done: func() { close(done) }}
+			c.Caller().Begin(ctx, o)
 			<-done
 			return o.Ranges[0].Err
 		},
@@ -120,7 +121,7 @@ func TestAnOlderMappingTakesNothingAway(t *testing.T) {
 	if err := cluster.AddSpace(seq.Space{Name: "pts", Sections: 8}, 9); err != nil { // the node knows neither any more
 		t.Fatal(err)
 	}
-	c.Refresh()
+	c.Caller().Refresh()
 	waitFor(t, "the newer table", func() bool { return c.Routes().Version == 3 })
 	if m, _ := c.Mapping(); len(m.Spaces) != 2 {
 		t.Errorf("the client has %d spaces", len(m.Spaces))

@@ -1,7 +1,5 @@
 package client
 
-import "sync/atomic"
-
 // Stats is what a Client did so far, for the metrics of its process; it depends on no
 // library of metrics: package clientmetrics shows it to Prometheus. For the fallback see FallbackStats.
 type Stats struct {
@@ -11,12 +9,10 @@ type Stats struct {
 	FallbackIDs  uint64 // snowflake IDs made here while the service was away; marked IDs.Fallback
 }
 
-// counts are the Client's own, none of them on the path of a call that succeeds at once.
-type counts struct{ retries, pauses atomic.Uint64 }
-
 // Stats may be called at any time, also after Close.
 func (c *Client) Stats() Stats {
-	s := Stats{Retries: c.counts.retries.Load(), Pauses: c.counts.pauses.Load(), FallbackIDs: c.FallbackStats().IDs}
+	s := Stats{FallbackIDs: c.FallbackStats().IDs}
+	s.Retries, s.Pauses = c.calls.Counts()
 	if routes := c.Routes(); routes != nil {
 		s.RouteVersion = routes.Version
 	}

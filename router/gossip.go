@@ -53,7 +53,7 @@ func (r *Router) gossip(ctx context.Context) error {
 		}
 		view.SetTableVersion(own)
 		if view.HighestTableVersion() > own || view.LaterEra() {
-			r.sdk.Refresh()
+			r.sdk.Caller().Refresh()
 		}
 	}
 	leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/router/resp"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -99,8 +100,13 @@ func (a admitted) Lookup(ctx context.Context, key client.Key, id string) (client
 	return a.Client.Lookup(ctx, key, id)
 }
 
+// Begin implements resp.Numbers.
+func (a admitted) Begin(ctx context.Context, orders ...*stream.Order) {
+	a.Caller().Begin(ctx, orders...)
+}
+
 // Admit implements resp.Numbers.
-func (a admitted) Admit(ctx context.Context, order *client.Order) (resp.Place, error) {
+func (a admitted) Admit(ctx context.Context, order *stream.Order) (resp.Place, error) {
 	place, err := a.door.whole(ctx, order.Space, order.UIDs, a.door.inWork.Try)
 	if err != nil {
 		return nil, err
@@ -149,19 +155,23 @@ func (a admitted) TakeSegment(ctx context.Context, tag string, count uint32) (fi
 }
 
 // Any is the client's, and admits each call.
-func (a admitted) Any() grpc.ClientConnInterface { return admittedConn{a.Client.Any(), a.door.any} }
+func (a admitted) Any() grpc.ClientConnInterface {
+	return admittedConn{a.Client.Caller().Any(), a.door.any}
+}
 
 // AnyOfRoot is Any for what the root Set alone has.
 func (a admitted) AnyOfRoot() grpc.ClientConnInterface {
-	return admittedConn{a.Client.Any(), a.door.root}
+	return admittedConn{a.Client.Caller().Any(), a.door.root}
 }
 
 // Once is the client's, and admits each call.
-func (a admitted) Once() grpc.ClientConnInterface { return admittedConn{a.Client.Once(), a.door.any} }
+func (a admitted) Once() grpc.ClientConnInterface {
+	return admittedConn{a.Client.Caller().Once(), a.door.any}
+}
 
 // Owner is the client's, and admits each call.
 func (a admitted) Owner(tag string) grpc.ClientConnInterface {
-	return admittedConn{a.Client.Owner(tag), a.door.root}
+	return admittedConn{a.Client.Caller().Owner(tag), a.door.root}
 }
 
 // admittedConn admits each call as one without keys.

@@ -12,6 +12,8 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	calls "github.com/seqsvr/seqsvr/internal/sdk/call"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/router/resp"
 )
 
@@ -27,17 +29,17 @@ type RESP struct {
 // nearFirst takes from near what is there.
 type nearFirst struct {
 	admitted
-	near client.Near
+	near calls.Near
 }
 
 // Begin implements resp.Numbers.
-func (n nearFirst) Begin(ctx context.Context, orders ...*client.Order) {
-	n.BeginNear(ctx, n.near, orders...)
+func (n nearFirst) Begin(ctx context.Context, orders ...*stream.Order) {
+	n.Caller().BeginNear(ctx, n.near, orders...)
 }
 
 // NewRESP listens at cfg.RESPListen. Of cfg it takes what a router has for this front, and how
 // it finds the cluster.
-func NewRESP(cfg Config, near client.Near) (*RESP, error) {
+func NewRESP(cfg Config, near calls.Near) (*RESP, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}

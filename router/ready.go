@@ -71,7 +71,7 @@ func (r *Router) watchCluster(ctx context.Context) {
 	state := reach{after: cmp.Or(r.cfg.UnreadyAfter, DefaultUnreadyAfter), heard: ticks.Now()}
 	for wake.Sleep(ctx, probePause) {
 		bound, end := context.WithTimeout(ctx, probeBound)
-		err := r.sdk.Probe(bound)
+		err := r.sdk.Caller().Probe(bound)
 		end()
 		switch {
 		case ctx.Err() != nil:
@@ -98,7 +98,7 @@ const quorumPause = 100 * time.Millisecond
 func (r *Router) watchQuorum(ctx context.Context) {
 	lost := false
 	for wake.Sleep(ctx, quorumPause) {
-		if was := lost; (r.sdk.QuorumLost() != nil) != was {
+		if was := lost; (r.sdk.Caller().QuorumLost() != nil) != was {
 			lost = !was
 			r.health.SetServingStatus(rpc.QuorumHealth, rpc.Serving(!lost))
 		}
@@ -128,7 +128,7 @@ func (r *Router) awaitTable(ctx context.Context) bool {
 func (r *Router) awaitSets(ctx context.Context) bool {
 	for r.lacking() != nil {
 		bound, end := context.WithTimeout(ctx, probeBound)
-		_ = r.sdk.Probe(bound) // it finds out which cannot be reached
+		_ = r.sdk.Caller().Probe(bound) // it finds out which cannot be reached
 		end()
 		if !wake.Sleep(ctx, quorumPause) {
 			return false

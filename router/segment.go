@@ -86,7 +86,7 @@ func (s *segmentServer) Status(ctx context.Context, r *pb.SegmentStatusRequest) 
 // tagStatuses asks each AllocSvr for the tags that it serves, and gives them by name.
 // One that does not answer serves none, so an error means that none answered.
 func tagStatuses(ctx context.Context, sdk *client.Client) ([]*pb.SegmentStatus, error) {
-	nodes, err := sdk.Nodes(ctx)
+	nodes, err := sdk.Caller().Nodes(ctx)
 	if err != nil {
 		return nil, err
 	}

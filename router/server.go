@@ -340,7 +340,7 @@ func fillValues(out *pb.CurrentResult, p piece, values []client.Value) {
 // Routes implements pb.SequenceServer. Of several Sets it gives the root's table, and the map,
 // which says where the others are.
 func (s *server) Routes(ctx context.Context, r *pb.RoutesRequest) (*pb.RoutesReply, error) {
-	if err := s.sdk.Reach(ctx); err != nil {
+	if err := s.sdk.Caller().Reach(ctx); err != nil {
 		return nil, err
 	}
 	known := s.sdk.Sets()

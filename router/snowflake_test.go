@@ -189,7 +189,7 @@ func TestAnSDKThatReachesOnlyRoutersGetsIDs(t *testing.T) {
 			t.Errorf("segment: got %d to %d, %v", first, last, err)
 		}
 	}
-	nodes, err := sdk.Nodes(ctx)
+	nodes, err := sdk.Caller().Nodes(ctx)
 	if err != nil || len(nodes) != 1 {
 		t.Fatalf("got %d nodes, %v, want the routers as one", len(nodes), err)
 	}

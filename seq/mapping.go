@@ -248,7 +248,7 @@ func (m Mapping) HasExact() bool {
 }
 
 // SectionOf is the section of a UID in the space: the block of 64 neighbours,
-// hashed. docs/decisions/001 has the reason.
+// hashed. docs/decisions.md, 001 has the reason.
 func (s *Space) SectionOf(uid UID) SectionID {
 	return s.First + SectionID(mix(uint64(uid)>>BlockBits)%uint64(s.Sections))
 }

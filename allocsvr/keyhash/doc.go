@@ -7,7 +7,7 @@
 //     same for all nodes;
 //   - a node goes by what the document said when its session began, and by nothing else until
 //     that ends; what a later change does to counters is decided by their marks
-//     (handover.Sealed.Mark, docs/decisions/038);
+//     (handover.Sealed.Mark, docs/decisions.md, 038);
 //   - no secret is in an error, a log line, an event or a reply.
 //
 // What belongs here: the document, its first secrets, its changes. What does not: hashing

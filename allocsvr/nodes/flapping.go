@@ -8,7 +8,7 @@ import (
 )
 
 // How long a session is spared whose lease has lapsed, if it came back from that before
-// (docs/decisions/023).
+// (docs/decisions.md, 023).
 const (
 	// MostSpared bounds how long a session is spared, in leases.
 	MostSpared = 8

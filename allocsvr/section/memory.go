@@ -13,7 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Tuning of what bounds the memory of counters (docs/decisions/035).
+// Tuning of what bounds the memory of counters (docs/decisions.md, 035).
 const (
 	// Percent of the budget: from foldFrom on that counters use, cold ones are folded, until
 	// foldUntil is reached. From all of it on UIDs without a counter are refused. Under a flood all

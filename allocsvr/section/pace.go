@@ -6,7 +6,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Tuning of a section's step (docs/decisions/014).
+// Tuning of a section's step (docs/decisions.md, 014).
 const (
 	// paceAim is for how long a busy section's step should last. A step is asked for
 	// when half of the one before is left, so that a store may be away for half of it.

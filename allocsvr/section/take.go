@@ -243,7 +243,7 @@ func (t *Taking) noteEpoch(c *Cell) {
 
 // confirmEpochs asks W stores whether the epochs are still the promised ones. A
 // later owner needs a promise of one of them, given after this request came, so
-// whatever it hands out is no earlier than this request (docs/decisions/007).
+// whatever it hands out is no earlier than this request (docs/decisions.md, 007).
 func (t *Taking) confirmEpochs(ctx context.Context) {
 	if len(t.epochs) == 0 {
 		return

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// rooms are the packages inside allocsvr, each with those that it may import. allocsvr
-// itself wires them, and none of them imports it.
+// rooms are the packages inside allocsvr and internal/sdk, each with those that it may import. allocsvr
+// itself wires its rooms, as client does the others, and none of them imports it.
 var rooms = map[string][]string{
 	"allocsvr/tenure":            {},
 	"allocsvr/tenure/tenuretest": {"allocsvr/tenure"},
@@ -34,11 +34,23 @@ var rooms = map[string][]string{
 	"allocsvr/globalid/workers":    {"allocsvr/globalid/namespaces", "allocsvr/tenure"},
 	"allocsvr/globalid/audit":      {},
 	"allocsvr/globalid":            {"allocsvr/documents", "allocsvr/globalid/audit", "allocsvr/globalid/namespaces", "allocsvr/globalid/workers", "allocsvr/tenure"},
+	"internal/sdk/call":            {"internal/sdk/route", "internal/sdk/stream"},
+	"internal/sdk/route":           {},
+	"internal/sdk/stream":          {},
 }
 
-func TestTheRoomsOfAllocsvrImportDownOnly(t *testing.T) {
+// wirers are the folders that wire rooms. No room imports one.
+var wirers = map[string]string{"allocsvr": "allocsvr", "internal/sdk": "client"}
+
+func TestTheRoomsOfAllocsvrImportDownOnly(t *testing.T) { importDownOnly(t, "allocsvr") }
+
+func TestTheRoomsOfTheSDKImportDownOnly(t *testing.T) { importDownOnly(t, "internal/sdk") }
+
+// importDownOnly judges all rooms of a house.
+func importDownOnly(t *testing.T, house string) {
+	t.Helper()
 	for folder, targets := range imports(t) {
-		if folder == "allocsvr" || !under(folder, "allocsvr") {
+		if folder == house || !under(folder, house) {
 			continue
 		}
 		allowed, known := rooms[folder]
@@ -46,7 +58,7 @@ func TestTheRoomsOfAllocsvrImportDownOnly(t *testing.T) {
 			t.Errorf("%s has no rule in this test", folder)
 		}
 		for _, target := range targets {
-			if ours, ok := strings.CutPrefix(target, module); ok && under(ours, "allocsvr") && !slices.Contains(allowed, ours) {
+			if ours, ok := strings.CutPrefix(target, module); ok && (under(ours, house) || under(ours, wirers[house])) && !slices.Contains(allowed, ours) {
 				t.Errorf("%s imports %s, it may import %v", folder, ours, allowed)
 			}
 		}

@@ -93,7 +93,7 @@ func (g *gatherer) survey(ctx context.Context) (*survey.Survey, error) {
 	}
 	found := survey.Glance(ctx, &survey.Cluster{ID: g.cfg.Client.ClusterID(), Mapping: mapping, Table: table}, g.conns, patience)
 	if view := found.View(); view.GetRouteVersion() > table.Version {
-		g.cfg.Client.Refresh() // there are no calls, or this process would know
+		g.cfg.Client.Caller().Refresh() // there are no calls, or this process would know
 	}
 	if conn, err := g.one(found); err == nil {
 		found.AskIDs(ctx, pb.NewSnowflakeClient(conn), time.Now())

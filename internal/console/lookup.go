@@ -131,7 +131,7 @@ type parts struct {
 func (c *Console) id(ctx context.Context, q url.Values) (any, error) {
 	req := &pb.SnowflakeDecodeRequest{Id: &pb.SnowflakeDecodeRequest_Text{Text: q.Get("id")}, Encoding: q.Get("encoding"),
 		Layout: q.Get("layout"), Namespace: q.Get("namespace")}
-	got, err := pb.NewSnowflakeClient(c.cfg.Client.Any()).Decode(ctx, req)
+	got, err := pb.NewSnowflakeClient(c.cfg.Client.Caller().Any()).Decode(ctx, req)
 	if err != nil {
 		return nil, err
 	}

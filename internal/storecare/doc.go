@@ -1,5 +1,5 @@
 // Package storecare changes who the stores of a running cluster are: it puts a new store
-// in the place of a dead one, adds and removes stores. docs/decisions/012 has the proof.
+// in the place of a dead one, adds and removes stores. The entry 012 of docs/decisions.md has the reason.
 //
 // It guarantees that
 //

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -191,7 +192,7 @@ func (g gated) NextBatchOnce(ctx context.Context, space string, uids []seq.UID, 
 	return g.counters.NextBatchOnce(ctx, space, uids, counts, requests)
 }
 
-func (g gated) Begin(ctx context.Context, orders ...*client.Order) {
+func (g gated) Begin(ctx context.Context, orders ...*stream.Order) {
 	for _, o := range orders {
 		go func() {
 			g.wait(ctx, o.UIDs...)

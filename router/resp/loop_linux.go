@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -39,7 +39,7 @@ type loop struct {
 	now    time.Time // when this turn began
 	events [256]unix.EpollEvent
 	got    int // events that came with the end of the wait
-	orders []*client.Order
+	orders []*stream.Order
 	swept  time.Time
 
 	leave atomic.Int32 // stay, leaving or cut

@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -36,7 +36,7 @@ type looped struct {
 	fault error     // of the protocol: nothing after it is read
 	dead  bool      // it takes no replies
 
-	order client.Order // what it takes of sequences
+	order stream.Order // what it takes of sequences
 	place Place        // that of the order
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
@@ -25,8 +26,8 @@ type Numbers interface {
 	TakeSegment(ctx context.Context, tag string, count uint32) (first, last seq.Seq, err error)
 
 	// Begin is for orders that were admitted each. The loop calls Admit, which must not wait.
-	Begin(ctx context.Context, orders ...*client.Order)
-	Admit(ctx context.Context, order *client.Order) (Place, error)
+	Begin(ctx context.Context, orders ...*stream.Order)
+	Admit(ctx context.Context, order *stream.Order) (Place, error)
 }
 
 // Place is what an admitted order has until it is done.

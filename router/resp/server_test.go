@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
@@ -147,7 +148,7 @@ func (c *counters) TakeSegment(_ context.Context, tag string, count uint32) (fir
 	return seq.Seq(n), seq.Seq(n + uint64(count) - 1), nil
 }
 
-func (c *counters) Begin(ctx context.Context, orders ...*client.Order) {
+func (c *counters) Begin(ctx context.Context, orders ...*stream.Order) {
 	for _, o := range orders {
 		go func() {
 			counts := o.Counts
@@ -166,7 +167,7 @@ func (c *counters) Begin(ctx context.Context, orders ...*client.Order) {
 // Leave implements Place.
 func (c *counters) Leave() {}
 
-func (c *counters) Admit(context.Context, *client.Order) (Place, error) { return c, nil }
+func (c *counters) Admit(context.Context, *stream.Order) (Place, error) { return c, nil }
 
 // caller is one connection to a server of its own.
 type caller struct {

@@ -146,20 +146,18 @@ done
 {
   echo "# How long failures are felt"
   echo
-  echo "Written by \`make drills\`: each drill of \`seqctl drill\`, each time on a new cluster of real processes, on StoreSvr and, with"
-  echo "\`--engine etcd\`, on three members of etcd. \`seqctl drill --list\` says what each does; \`seqctl drill kill-alloc\` runs one and"
-  echo "prints what happened when."
+  echo "\`make drills\` writes this page. It runs each drill of \`seqctl drill\` on new clusters of real processes, on StoreSvr and on three members"
+  echo "of etcd (\`--engine etcd\`). \`seqctl drill --list\` describes the drills; \`seqctl drill kill-alloc\` runs one and prints its events."
   echo
   echo "| machine | |"
   echo "|---|---|"
   cat "$work/machine"
   echo
-  echo "- **Longest pause**, in ms: from the start of a call to its answer, retries of the SDK included. Median of the runs (least – most), and"
-  echo "  the target where there is one. The lease is 1 s on StoreSvr and 3 s on etcd unless the drill says otherwise."
-  echo "- **Errors**: calls that failed for their caller. **Wrong**: duplicates and regressions over the whole history"
-  echo "  ([guarantees.md](guarantees.md)), with \`--space\` (an exact space) holes and second answers too. **Gaps**: numbers that nobody got. A"
-  echo "  crash may leave some, a planned move may not. All of the worst run. With \`kill-set\` the pause is that of callers of the other Set, and the"
-  echo "  errors are those of its own."
+  echo "- **Pause**, in ms: the longest call, retries of the SDK included. Median of the runs (least – most), and the target, if any. The lease is"
+  echo "  1 s on StoreSvr and 3 s on etcd unless the drill says otherwise."
+  echo "- **Errors**: failed calls. **Wrong**: duplicates and regressions over the whole history ([guarantees.md](guarantees.md)); with \`--space\`"
+  echo "  (an exact space) holes and second answers too. **Gaps**: numbers that reached no caller. A crash may leave gaps, a planned move may not."
+  echo "  All of the worst run. With \`kill-set\` the pause counts callers of the other Set, the errors callers of the killed Set."
   echo "- A dash: StoreSvr has no leader; etcd has neither exact spaces nor supervision ([etcd.md](etcd.md))."
   [[ -n $etcd ]] || echo "- etcd is left out: it is not installed here (apt-get install etcd-server)."
   echo

@@ -2,18 +2,18 @@ package main
 
 // frontMutants are those of callers without a quorum, and of nodes that leave.
 var frontMutants = []mutant{
-	{rule: "outage-is-of-all", name: "one AllocSvr with a quorum does not count", file: "client/outage.go", in: []string{"client"}, edits: []edit{
+	{rule: "outage-is-of-all", name: "one AllocSvr with a quorum does not count", file: "internal/sdk/call/outage.go", in: []string{"client"}, edits: []edit{
 		{"		case nil:\n			return nil, len(all)\n", "		case nil:\n"}}},
-	{rule: "outage-is-of-all", name: "a call ends though others have a quorum", file: "client/retry.go", in: []string{"client"}, edits: []edit{
+	{rule: "outage-is-of-all", name: "a call ends though others have a quorum", file: "internal/sdk/call/retry.go", in: []string{"client"}, edits: []edit{
 		{"	case in.Care.Reason() != nil:\n", "	case true:\n"}}},
-	{rule: "outage-is-found", name: "an AllocSvr that cannot be reached has a say", file: "client/outage.go", in: []string{"client"}, edits: []edit{
+	{rule: "outage-is-found", name: "an AllocSvr that cannot be reached has a say", file: "internal/sdk/call/outage.go", in: []string{"client"}, edits: []edit{
 		{"		return errSilent\n", "		return nil\n"}}},
 	{rule: "outage-is-found", name: "a fallback waits for its patience though the quorum is lost",
 		file: "client/fallback/fallback.go", in: []string{"client"}, edits: []edit{
 			{" || errors.Is(err, seq.ErrNoQuorum)\n", "\n"}}},
-	{rule: "refusals-are-sorted", name: "a refusal by policy is waited for", file: "client/errors.go", in: []string{"client"}, edits: []edit{
+	{rule: "refusals-are-sorted", name: "a refusal by policy is waited for", file: "internal/sdk/call/errors.go", in: []string{"client"}, edits: []edit{
 		{"seq.ErrTimeExhausted, seq.ErrTickUsedUp, ", "seq.ErrTimeExhausted, "}}},
-	{rule: "refusals-are-sorted", name: "a node that is unfit is asked again and again", file: "client/errors.go", in: []string{"client"}, edits: []edit{
+	{rule: "refusals-are-sorted", name: "a node that is unfit is asked again and again", file: "internal/sdk/call/errors.go", in: []string{"client"}, edits: []edit{
 		{"{seq.ErrDatacenterTaken, seq.ErrNodeUnfit, ", "{seq.ErrDatacenterTaken, "}}},
 	{rule: "refusals-are-sorted", name: "a node takes part though its numbers do not fit",
 		file: "allocsvr/globalid/namespaces/node.go", in: []string{"allocsvr/globalid"}, edits: []edit{

@@ -84,40 +84,18 @@ func (l *lab) say(format string, args ...any) {
 	fmt.Fprintf(l.out, format, args...)
 }
 
+func (l *lab) read(file string) (string, error) {
+	text, err := os.ReadFile(l.path(file))
+	return string(text), err
+}
+
 // applied is the file of the mutant with the mutant in it.
 func (l *lab) applied(m mutant) (string, error) {
-	text, err := os.ReadFile(l.path(m.file))
+	text, err := l.read(m.file)
 	if err != nil {
 		return "", fmt.Errorf("mutant %v %w: %w", m, errStale, err)
 	}
-	return m.apply(string(text))
-}
-
-// baseline runs all packages that the mutants name on the code as it is: they must pass.
-// One that fails may try again, since the machine may be busy.
-func (l *lab) baseline(todo []mutant) error {
-	t, err := l.trial("", "")
-	if err != nil {
-		return err
-	}
-	defer t.end()
-	var done []string
-	for _, m := range todo {
-		for _, pkg := range m.in {
-			if slices.Contains(done, pkg) {
-				continue
-			}
-			done = append(done, pkg)
-			_, by, err := t.judge(pkg)
-			if err != nil {
-				return err
-			}
-			if by != "" {
-				return fmt.Errorf("the tests of %s fail as they are: %s", pkg, by)
-			}
-		}
-	}
-	return nil
+	return m.apply(text)
 }
 
 // try runs the packages of a mutant, cheap ones first, until one catches it; and the
@@ -128,7 +106,7 @@ func (l *lab) try(m mutant, simulate bool) (v verdict, err error) {
 	if err != nil {
 		return v, err
 	}
-	t, err := l.trial(m.file, text)
+	t, err := l.trial(map[string]string{m.file: text})
 	if err != nil {
 		return v, err
 	}
@@ -142,6 +120,9 @@ func (l *lab) try(m mutant, simulate bool) (v verdict, err error) {
 			return v, fmt.Errorf("mutant %v does not compile: %s", m, by)
 		}
 		if v.by = by; by != "" {
+			if err := l.passes(pkg, by); err != nil {
+				return v, err
+			}
 			break
 		}
 	}
@@ -151,6 +132,33 @@ func (l *lab) try(m mutant, simulate bool) (v verdict, err error) {
 	return v, err
 }
 
+// passes returns an error if the test that caught a mutant fails on the code as it is too; if
+// no test is named, the whole package must pass. One that fails may try again, since the
+// machine may be busy.
+func (l *lab) passes(pkg, by string) error {
+	t, err := l.trial(nil)
+	if err != nil {
+		return err
+	}
+	defer t.end()
+	binary, output, err := t.compile(pkg)
+	if err != nil {
+		return fmt.Errorf("%s does not compile as it is: %w\n%s", pkg, err, output)
+	}
+	only := ""
+	if name, _ := strings.CutPrefix(by, pkg+" "); strings.HasPrefix(name, "Test") {
+		only = "^" + testName(name) + "$"
+	}
+	failed := true
+	for i := 0; failed && i < tries && err == nil; i++ {
+		failed, output, err = t.test(binary, pkg, only, testTimeout)
+	}
+	if err == nil && failed {
+		err = fmt.Errorf("the tests of %s fail as they are: %s\n%s", pkg, by, output)
+	}
+	return err
+}
+
 // trial is a place to compile and test the copy with one file replaced.
 type trial struct {
 	*lab
@@ -158,14 +166,15 @@ type trial struct {
 	env []string
 }
 
-func (l *lab) trial(file, text string) (*trial, error) {
+// trial makes a trial with the texts, by file of the module, over the copy.
+func (l *lab) trial(over map[string]string) (*trial, error) {
 	dir, err := os.MkdirTemp(l.dir, "trial-*")
 	if err != nil {
 		return nil, err
 	}
 	replace := map[string]string{}
-	if file != "" {
-		mutated := filepath.Join(dir, "mutant.go")
+	for file, text := range over {
+		mutated := filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))
 		if err := os.WriteFile(mutated, []byte(text), 0o600); err != nil {
 			return nil, err
 		}
@@ -176,8 +185,9 @@ func (l *lab) trial(file, text string) (*trial, error) {
 		return nil, err
 	}
 	name := filepath.Join(dir, "overlay.json")
-	// By the environment, for tests that build commands themselves.
-	env := append(os.Environ(), "GOFLAGS=-buildvcs=false -overlay="+name)
+	// By the environment, for tests that build commands themselves. The folder of the copy
+	// has no part in what is compiled, so that every run shares the build cache.
+	env := append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false -trimpath -overlay="+name)
 	return &trial{lab: l, dir: dir, env: env}, os.WriteFile(name, overlay, 0o600)
 }
 
@@ -201,7 +211,7 @@ func (t *trial) judge(pkg string) (compiles bool, by string, err error) {
 		return false, "", err
 	}
 	for range tries {
-		failed, output, err := t.test(binary, pkg, "")
+		failed, output, err := t.test(binary, pkg, "", testTimeout)
 		if err != nil || !failed {
 			return true, "", err
 		}
@@ -210,7 +220,7 @@ func (t *trial) judge(pkg string) (compiles bool, by string, err error) {
 		if test == "" {
 			return true, by, nil
 		}
-		if failed, _, err = t.test(binary, pkg, test); err != nil || failed {
+		if failed, _, err = t.test(binary, pkg, "^"+test+"$", testTimeout); err != nil || failed {
 			return true, by, err
 		}
 	}
@@ -254,20 +264,20 @@ func catcher(pkg string, output []byte) (by, test string) {
 // compile makes the test binary of a package.
 func (t *trial) compile(pkg string) (binary string, output []byte, err error) {
 	binary = filepath.Join(t.dir, strings.ReplaceAll(pkg, "/", "-")+".test")
-	cmd := exec.CommandContext(t.ctx, "go", "test", "-c", "-vet=off", "-o", binary, "./"+pkg)
+	cmd := exec.CommandContext(t.ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary, "./"+pkg)
 	cmd.Dir = t.module
 	output, err = t.command(cmd)
 	return binary, output, err
 }
 
-// test runs the tests of a binary in the folder of their package: all of them, or one.
-func (t *trial) test(binary, pkg, one string) (failed bool, output []byte, err error) {
-	args := []string{"-test.v", "-test.count=1", "-test.short", "-test.failfast", "-test.timeout=" + testTimeout}
-	if one != "" {
-		args = append(args, "-test.run=^"+regexp.QuoteMeta(one)+"$")
+// test runs tests of a binary in the folder of their package: all of them if only is empty.
+func (t *trial) test(binary, pkg, only, timeout string, env ...string) (failed bool, output []byte, err error) {
+	args := []string{"-test.v", "-test.count=1", "-test.short", "-test.failfast", "-test.timeout=" + timeout}
+	if only != "" {
+		args = append(args, "-test.run="+only)
 	}
 	cmd := exec.CommandContext(t.ctx, binary, args...)
-	cmd.Dir = t.path(pkg)
+	cmd.Dir, cmd.Env = t.path(pkg), env
 	output, err = t.command(cmd)
 	var exit *exec.ExitError
 	switch {
@@ -288,7 +298,7 @@ func (t *trial) command(cmd *exec.Cmd) ([]byte, error) {
 	if t.verbose {
 		t.say("# %s\n", strings.Join(cmd.Args, " "))
 	}
-	cmd.Env = append(t.env, cmd.Env...)
+	cmd.Env = slices.Concat(t.env, cmd.Env) // never append: trials run side by side
 	return cmd.CombinedOutput()
 }
 

@@ -71,14 +71,21 @@ func TestALabRefusesMutantsThatProveNothing(t *testing.T) {
 	if _, err := l.applied(good); err != nil {
 		t.Error(err)
 	}
-	if err := l.baseline([]mutant{good}); err != nil {
+	if err := l.passes("p", "p TestTwice/row"); err != nil {
 		t.Error(err)
 	}
 	if err := os.WriteFile(l.path("p/p.go"), []byte(strings.Replace(small["p/p.go"], "2 *", "3 *", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.baseline([]mutant{good}); err == nil || !strings.Contains(err.Error(), "fail as they are") {
-		t.Errorf("a test that fails without a mutant: got %v", err)
+	bad := twiceBecomes("return n")
+	bad.edits[0].old = "return 3 * n"
+	for _, by := range []string{"p TestTwice", "p (panic: oh)"} {
+		if err := l.passes("p", by); err == nil || !strings.Contains(err.Error(), "fail as they are") {
+			t.Errorf("%s fails without a mutant: got %v", by, err)
+		}
+	}
+	if got, err := l.try(bad, false); err == nil || !strings.Contains(err.Error(), "fail as they are") {
+		t.Errorf("a catch by a test that fails without a mutant: got %v, %v", got, err)
 	}
 }
 

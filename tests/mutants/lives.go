@@ -20,14 +20,14 @@ var callerLifeMutants = []mutant{
 		{"		s.version.Store(0)\n", ""}}},
 	{rule: "a-restore-is-followed-once", name: "streams to the old era go on", file: "internal/sdk/route/life.go", in: []string{"client"}, edits: []edit{
 		{"			one.Peer.HangUp()\n", "			_ = one\n"}}},
-	{rule: "a-restore-is-followed-once", name: "a server that refuses is not asked which life it is of", file: "client/retry.go", in: []string{"client"}, edits: []edit{
+	{rule: "a-restore-is-followed-once", name: "a server that refuses is not asked which life it is of", file: "internal/sdk/call/retry.go", in: []string{"client"}, edits: []edit{
 		{"		from.Doubt()\n", ""}}},
 	{rule: "a-restore-is-followed-once", name: "a client goes over to an older era", file: "internal/sdk/route/life.go", in: []string{"client"}, edits: []edit{
 		{"	if err := own.Life().Check(life); err != nil {", "	if err := own.Life().Check(life); errors.Is(err, seq.ErrForeignCluster) {"},
 		{"	case own.Life().Newer(life):\n", "	case own.Life() != life:\n"}}},
-	{rule: "foreign-cluster-ends-calls", name: "calls wait for another life to be gone", file: "client/retry.go", in: []string{"client"}, edits: []edit{
+	{rule: "foreign-cluster-ends-calls", name: "calls wait for another life to be gone", file: "internal/sdk/call/retry.go", in: []string{"client"}, edits: []edit{
 		{"	if t.asked > 0 && t.asked == t.strange && k.c.table.Strangers() {", "	if false {"}}},
-	{rule: "foreign-cluster-ends-calls", name: "an answer of another cluster is a sign of life", file: "client/probe.go", in: []string{"client"}, edits: []edit{
+	{rule: "foreign-cluster-ends-calls", name: "an answer of another cluster is a sign of life", file: "internal/sdk/call/probe.go", in: []string{"client"}, edits: []edit{
 		{"				err = of.Refuses(", "				_ = of.Refuses("}}},
 	{rule: "life-of-a-set", name: "the life in the map is not held to", file: "internal/rpc/sets.go", in: []string{"client"}, edits: []edit{
 		{"Addrs: s.GetAddrs(), Incarnation: IncarnationFromProto(s.GetIncarnation())}", "Addrs: s.GetAddrs()}"}}},
@@ -53,7 +53,7 @@ var callerLifeMutants = []mutant{
 		{" || view.LaterEra()", ""}}},
 	{rule: "a-restore-is-followed-once", name: "any node of a later era has a table", file: "membership/roster.go", in: []string{"membership"}, edits: []edit{
 		{"m.State == StateAlive && m.Meta.Role == RoleAlloc && ", "m.State == StateAlive && "}}},
-	{rule: "a-restore-is-followed-once", name: "a question to a dead node asks for no table", file: "client/any.go", in: []string{"client"}, edits: []edit{
+	{rule: "a-restore-is-followed-once", name: "a question to a dead node asks for no table", file: "internal/sdk/call/conns.go", in: []string{"client"}, edits: []edit{
 		{"			of.Poke() // the table may name nodes that are gone\n", "			_ = of\n"}}},
 	{rule: "region-by-incarnation", name: "another region of this name is this cluster", file: "internal/regions/regions.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 		{"c.ID == other.ID && !errors.Is(c.Life.Check(other.Life), seq.ErrForeignCluster)", "c.ID == other.ID"}}},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strings"
 )
@@ -55,6 +56,9 @@ func (m mutant) String() string {
 	return fmt.Sprintf("%d %s: %s", m.line, m.rule, m.name)
 }
 
+// number stays the same while the list grows, so that what is compiled stays the same too.
+func (m mutant) number() int { return int(crc32.ChecksumIEEE([]byte(m.String()))) }
+
 // errStale: the code has changed since the mutant was written.
 var errStale = errors.New("no longer applies")
 
@@ -86,6 +90,33 @@ func chosen(all []mutant, only string) ([]mutant, error) {
 		}
 		if len(some) == n {
 			return nil, fmt.Errorf("%w: no rule %q, expected a number or a name of the list", errUsage, word)
+		}
+	}
+	return some, nil
+}
+
+// inPackages are the mutants that name one of the packages first, in the order of the
+// packages; all, package by package, if only is empty.
+func inPackages(all []mutant, only string) ([]mutant, error) {
+	var order []string
+	for _, m := range all {
+		if !slices.Contains(order, m.in[0]) {
+			order = append(order, m.in[0])
+		}
+	}
+	if only != "" {
+		order = strings.Split(only, ",")
+	}
+	var some []mutant
+	for _, pkg := range order {
+		n := len(some)
+		for _, m := range all {
+			if m.in[0] == pkg {
+				some = append(some, m)
+			}
+		}
+		if len(some) == n {
+			return nil, fmt.Errorf("%w: no mutant in %q, expected the folder of a package", errUsage, pkg)
 		}
 	}
 	return some, nil

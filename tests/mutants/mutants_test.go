@@ -14,6 +14,7 @@ func TestEveryRuleOfTheListHasAMutantThatStillApplies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	numbers := make(map[int]mutant)
 	rules, lines, names := make(map[int]string), make(map[string]int), make(map[string]bool)
 	for _, m := range mutants() {
 		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(m.file)))
@@ -30,6 +31,10 @@ func TestEveryRuleOfTheListHasAMutantThatStillApplies(t *testing.T) {
 			t.Errorf("mutant %v is not told apart from others", m)
 		}
 		names[m.rule+m.name] = true
+		if other, has := numbers[m.number()]; has {
+			t.Errorf("mutants %v and %v have the same number, change a name", m, other)
+		}
+		numbers[m.number()] = m
 		if line, has := lines[m.rule]; has && line != m.line || rules[m.line] != "" && m.line > 0 && rules[m.line] != m.rule {
 			t.Errorf("mutant %v: its rule has two numbers, or its number two rules", m)
 		}

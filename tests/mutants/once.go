@@ -23,7 +23,7 @@ var onceMutants = []mutant{
 	{rule: "ordinary-spaces-refuse-ids", name: "a pipeline is refused with the ids in it", file: "router/resp/pipeline.go", in: []string{"router/resp"}, edits: []edit{
 		{"	case takeTag, takeID:\n", "	case takeTag, takeID, takeOnce:\n"},
 		{"	for _, g := range groups(ops, takeOnce, space) {\n		p.calls = append(p.calls, func(ctx context.Context) { p.sequences(ctx, g) })\n	}\n", ""}}},
-	{rule: "retry-repeats-its-id", name: "the retry of a single take has an id of its own", file: "client/next.go", in: []string{"client"}, edits: []edit{
+	{rule: "retry-repeats-its-id", name: "the retry of a single take has an id of its own", file: "internal/sdk/call/next.go", in: []string{"client"}, edits: []edit{
 		{"		keys.Requests = []stream.Request{*t.request}\n", "		again, _ := stream.RequestIn(space, nil)\n		keys.Requests = []stream.Request{*again}\n"}}},
 	{rule: "retry-repeats-its-id", name: "a batch on a stream has no ids", file: "internal/sdk/stream/batch.go", in: []string{"client"}, edits: []edit{
 		{"	if keys.Requests != nil {\n", "	if false {\n"}}},
@@ -37,7 +37,7 @@ var onceMutants = []mutant{
 		{"	if len(b.IDs) == 0 {\n", "	if len(b.IDs) >= 0 {\n"}}},
 	{rule: "retry-repeats-its-id", name: "an ID of Redis is read and dropped", file: "router/resp/once.go", in: []string{"router/resp"}, edits: []edit{
 		{"	o.kind, o.once.request.ID = takeOnce, id\n", ""}}},
-	{rule: "retry-repeats-its-id", name: "numbers that were taken near have no id", file: "client/near.go", in: []string{"client"}, edits: []edit{
+	{rule: "retry-repeats-its-id", name: "numbers that were taken near have no id", file: "internal/sdk/call/near.go", in: []string{"client"}, edits: []edit{
 		{"o.Where() == nil || o.Named() {", "o.Where() == nil {"}}},
 	{rule: "conflict-carries-the-original", name: "a call's conflict says nothing", file: "internal/rpc/errors.go", in: []string{"allocsvr/api"}, edits: []edit{
 		{"			detail.First, detail.Count = uint64(conflict.First), conflict.Count\n", "			_ = conflict\n"}}},

@@ -41,7 +41,7 @@ var ownerMutants = []mutant{
 		file: "allocsvr/section/near.go", in: []string{"allocsvr/section"}, edits: []edit{
 			{"	if space.Mode == seq.Strict {\n", "	if false {\n"}}},
 	{rule: "near-as-by-the-network", name: "a key that has its numbers is asked for again",
-		file: "client/begin.go", in: []string{"client"}, edits: []edit{
+		file: "internal/sdk/call/begin.go", in: []string{"client"}, edits: []edit{
 			{"		if o.Ranges[i].First != 0 {\n", "		if false {\n"}}},
 	{line: 23, rule: "seal-before-release", name: "release before in-flight increments ended, in a hand-over",
 		file: "allocsvr/owner/give.go", in: []string{"allocsvr/owner", "allocsvr"}, edits: []edit{

@@ -4,15 +4,15 @@ package main
 var setCallerMutants = []mutant{
 	{rule: "call-to-the-set", name: "the root's table decides for all sections", file: "internal/sdk/route/view.go", in: []string{"internal/sdk/route", "client"}, edits: []edit{
 		{"		i := v.Sets.Index(seq.SectionID(id))\n		if", "		i := 0\n		if"}}},
-	{rule: "call-to-the-set", name: "a Set that a NOT_OWNER names without an address is not asked", file: "client/retry.go", in: []string{"client"}, edits: []edit{
+	{rule: "call-to-the-set", name: "a Set that a NOT_OWNER names without an address is not asked", file: "internal/sdk/call/retry.go", in: []string{"client"}, edits: []edit{
 		{"		t.in, t.next, t.late = of, 0, nil\n	}\n}", "		t.next = 1 << 16\n	}\n}"}}},
-	{rule: "call-to-the-set", name: "the root's nodes alone are asked for IDs", file: "client/rules.go", in: []string{"client"}, edits: []edit{
+	{rule: "call-to-the-set", name: "the root's nodes alone are asked for IDs", file: "internal/sdk/call/rules.go", in: []string{"client"}, edits: []edit{
 		{"		if k.rules.root {\n			nodes = ", "		if true {\n			nodes = "}}},
-	{rule: "call-to-the-set", name: "a tag is asked for where its section is", file: "client/rules.go", in: []string{"client"}, edits: []edit{
+	{rule: "call-to-the-set", name: "a tag is asked for where its section is", file: "internal/sdk/call/rules.go", in: []string{"client"}, edits: []edit{
 		{"	case k.rules.root:\n		return v.Root().Candidates(id)\n", ""}}},
-	{rule: "cluster-of-the-set", name: "calls to all Sets are for the root's cluster", file: "client/server.go", in: []string{"client"}, edits: []edit{
+	{rule: "cluster-of-the-set", name: "calls to all Sets are for the root's cluster", file: "internal/sdk/call/server.go", in: []string{"client"}, edits: []edit{
 		{"rpc.SayTarget(to.Target)", "rpc.SayTarget(func() *rpc.Target { return c.table.Seeds()[0].Target() })"}}},
-	{rule: "cluster-of-the-set", name: "the address of a Set that the map does not name is asked", file: "client/retry.go", in: []string{"client"}, edits: []edit{
+	{rule: "cluster-of-the-set", name: "the address of a Set that the map does not name is asked", file: "internal/sdk/call/retry.go", in: []string{"client"}, edits: []edit{
 		{"of == nil || k.rules.root {\n			return", "k.rules.root {\n			return"}}},
 	{rule: "cluster-of-the-set", name: "a cluster is taken for a Set by its own word", file: "internal/sdk/route/table.go", in: []string{"client"}, edits: []edit{
 		{"listed(a.sets, cluster) && listed(a.sets, want)", "listed(a.sets, cluster)"}}},
@@ -20,30 +20,30 @@ var setCallerMutants = []mutant{
 		{"	of := s.Set()\n	if of == nil || version", "	of := s.t.First()\n	if of == nil || version"}}},
 	{rule: "table-of-the-set", name: "requests have the version of the root's table", file: "internal/sdk/route/set.go", in: []string{"client"}, edits: []edit{
 		{"	if of := s.Set(); of != nil {\n		return of.version.Load()", "	if of := s.t.First(); of != nil {\n		return of.version.Load()"}}},
-	{rule: "named-sets-are-asked-with-pauses", name: "NOT_OWNER of other Sets are followed without end", file: "client/retry.go", in: []string{"client"}, edits: []edit{
+	{rule: "named-sets-are-asked-with-pauses", name: "NOT_OWNER of other Sets are followed without end", file: "internal/sdk/call/retry.go", in: []string{"client"}, edits: []edit{
 		{"	if t.hops >= maxHops {\n		return\n	}\n", "	if t.hops >= maxHops && moved.Set == \"\" {\n		return\n	}\n"}}},
-	{rule: "outage-of-one-set", name: "a Set that cannot be reached is waited for to the deadline", file: "client/outage.go", in: []string{"client"}, edits: []edit{
+	{rule: "outage-of-one-set", name: "a Set that cannot be reached is waited for to the deadline", file: "internal/sdk/call/outage.go", in: []string{"client"}, edits: []edit{
 		{"found == errSilent && c.table.Alone()", "found == errSilent"}}},
-	{rule: "outage-of-one-set", name: "one Set without a quorum ends the calls for all", file: "client/retry.go", in: []string{"client"}, edits: []edit{
+	{rule: "outage-of-one-set", name: "one Set without a quorum ends the calls for all", file: "internal/sdk/call/retry.go", in: []string{"client"}, edits: []edit{
 		{"	switch {\n	case t.quorum == nil:\n		return careOf(in).unreachable()\n",
 			"	for _, p := range v.Parts {\n		if err := p.Of.Care.Reason(); err != nil {\n			return err\n		}\n	}\n	switch {\n	case t.quorum == nil:\n		return careOf(in).unreachable()\n"}}},
 	{rule: "outage-of-one-set", name: "a router is ready only with the tables of dead Sets, too", file: "router/ready.go", in: []string{"router"}, edits: []edit{
 		{"s.Routes == nil && s.Away == nil", "s.Routes == nil"}}},
-	{rule: "dead-servers-are-asked-apart", name: "each round sends a probe", file: "client/health.go", in: []string{"client"}, edits: []edit{
+	{rule: "dead-servers-are-asked-apart", name: "each round sends a probe", file: "internal/sdk/call/health.go", in: []string{"client"}, edits: []edit{
 		{"since < probeEvery {", "since < 0 {"}}},
-	{rule: "routers-are-no-storm", name: "each caller of a dead Set falls back on a router", file: "client/rules.go", in: []string{"client"}, edits: []edit{
+	{rule: "routers-are-no-storm", name: "each caller of a dead Set falls back on a router", file: "internal/sdk/call/rules.go", in: []string{"client"}, edits: []edit{
 		{"	if in.Version() == 0 && s.Set() == in ||", "	if true ||"}}},
-	{rule: "routers-are-a-way", name: "a router is not asked for another Set than the root", file: "client/rules.go", in: []string{"client"}, edits: []edit{
+	{rule: "routers-are-a-way", name: "a router is not asked for another Set than the root", file: "internal/sdk/call/rules.go", in: []string{"client"}, edits: []edit{
 		{" || k.space != nil && v.Router(s))", ")"}}},
-	{rule: "routers-are-a-way", name: "the router that had the last answer is one among the addresses", file: "client/rules.go", in: []string{"client"}, edits: []edit{
+	{rule: "routers-are-a-way", name: "the router that had the last answer is one among the addresses", file: "internal/sdk/call/rules.go", in: []string{"client"}, edits: []edit{
 		{"relay != nil && k.rules.where == atOwner {", "relay != nil && false {"}}},
 	{rule: "map-from-any-set", name: "the root alone is asked for its map", file: "internal/sdk/route/set.go", in: []string{"client"}, edits: []edit{
 		{"	if s != s.t.First() {\n		return out\n	}\n", "	if true {\n		return out\n	}\n"}}},
-	{rule: "ids-go-by-silent-servers", name: "calls for IDs see whether a server that hangs is back", file: "client/attempt.go", in: []string{"client"}, edits: []edit{
+	{rule: "ids-go-by-silent-servers", name: "calls for IDs see whether a server that hangs is back", file: "internal/sdk/call/attempt.go", in: []string{"client"}, edits: []edit{
 		{"	if k.rules.ids && h.mute() {", "	if false {"}}},
-	{rule: "ids-go-by-silent-servers", name: "a server that was silent to calls for IDs is asked for none again", file: "client/server.go", in: []string{"client"}, edits: []edit{
+	{rule: "ids-go-by-silent-servers", name: "a server that was silent to calls for IDs is asked for none again", file: "internal/sdk/call/server.go", in: []string{"client"}, edits: []edit{
 		{"				s.seek(now)\n", ""}}},
-	{rule: "keys-of-sets-apart", name: "keys of a Set wait for the attempts of another", file: "client/owners.go", in: []string{"client"}, edits: []edit{
+	{rule: "keys-of-sets-apart", name: "keys of a Set wait for the attempts of another", file: "internal/sdk/call/owners.go", in: []string{"client"}, edits: []edit{
 		{"	if i == len(k.places) {\n		return nil\n	}\n	all :=", "	if true {\n		return nil\n	}\n	all :="}}},
 	{rule: "answers-before-tables", name: "answers wait for the table that comes with them", file: "internal/sdk/stream/stream.go", in: []string{"internal/sdk/stream"}, edits: []edit{
 		{"			if told = slices", "			if told = true || slices"}}},

@@ -20,8 +20,8 @@ var spaceMutants = []mutant{
 		{"max(r.cfg.Sections(), len(t.Sections))", "r.cfg.Sections()"}}},
 	{rule: "keys-before-space", name: "a space is served without the secret of its string keys", file: "allocsvr/alloc.go", in: []string{"allocsvr"}, edits: []edit{
 		{"	a.keys.Store(&keys)\n", "	_ = keys\n"}}},
-	{rule: "unheard-is-asked-again", name: "a node that has not heard of a space ends the call", file: "client/rules.go", in: []string{"client"}, edits: []edit{
-		{"return final(err) && !errors.Is(err, seq.ErrUnknownSpace)", "return final(err)"}}},
+	{rule: "unheard-is-asked-again", name: "a node that has not heard of a space ends the call", file: "internal/sdk/call/rules.go", in: []string{"client"}, edits: []edit{
+		{"return Final(err) && !errors.Is(err, seq.ErrUnknownSpace)", "return Final(err)"}}},
 	{rule: "unheard-is-asked-again", name: "a store that missed a space is not told", file: "internal/storeclient/lists.go", in: []string{"internal/storeclient"}, edits: []edit{
 		{"!s.bound() || s.id.Mapping.Extends(m)", "!s.bound() || s.id.Mapping.Extends(m) || true"}}},
 	{rule: "level-before-merge", name: "registers are merged into a store that lacks their space", file: "internal/storecare/settle.go", in: []string{"internal/storecare"}, edits: []edit{

@@ -34,7 +34,7 @@ var transportMutants = []mutant{
 		{"		a.unwait(p)\n", ""}}},
 	{rule: "places-aside", name: "renewals wait behind callers", file: "internal/rpc/aside.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"	if method == pb.Store_Renew_FullMethodName {\n", "	if false {\n"}}},
-	{rule: "large-batches-wait-at-the-caller", name: "all large batches are sent at once", file: "client/nextbatch.go", in: []string{"client"}, edits: []edit{
+	{rule: "large-batches-wait-at-the-caller", name: "all large batches are sent at once", file: "internal/sdk/call/nextbatch.go", in: []string{"client"}, edits: []edit{
 		{"	if keys > maxQueued {\n		if err", "	if false {\n		if err"}}},
 	{rule: "spans-are-counted", name: "a span that finds no room is not counted",
 		file: "internal/tracing/otlp/queue.go", in: []string{"internal/tracing/otlp"}, edits: []edit{

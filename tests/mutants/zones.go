@@ -72,6 +72,6 @@ var zoneMutants = []mutant{
 		{"	if step >= len(group) {\n", "	if len(group) == 0 {\n"}}},
 	{rule: "datacenters-are-asked-for", name: "IDs come from whichever datacenter", file: "allocsvr/globalid/namespaces/datacenter.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 		{"	case datacenter == \"\":\n", "	case true:\n"}}},
-	{rule: "datacenters-are-asked-for", name: "a datacenter that a node does not know is known nowhere", file: "client/errors.go", in: []string{"client"}, edits: []edit{
+	{rule: "datacenters-are-asked-for", name: "a datacenter that a node does not know is known nowhere", file: "internal/sdk/call/errors.go", in: []string{"client"}, edits: []edit{
 		{"	seq.ErrUnknownNamespace, seq.ErrTimeExhausted,", "	seq.ErrUnknownDatacenter, seq.ErrUnknownNamespace, seq.ErrTimeExhausted,"}}},
 }

@@ -203,7 +203,7 @@ func TestASetThatIsKilledStopsItsOwnCallersOnly(t *testing.T) {
 	defer sdk.Close()
 	harness.Until(t, "the map", func() bool {
 		known := sdk.Sets()
-		sdk.Refresh()
+		sdk.Caller().Refresh()
 		return len(known.All) == 2 && known.All[1].Routes != nil && known.All[1].Sections == setSections/2
 	})
 	m, _ := sdk.Mapping()

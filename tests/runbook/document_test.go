@@ -21,11 +21,15 @@ type block struct {
 	where     string // document and line, for messages
 }
 
-// readBlocks returns the marked blocks of the documents, in their order.
-func readBlocks(t *testing.T, names ...string) (blocks []block) {
+// readBlocks returns the marked blocks of all documents in docs, in the order of each document.
+func readBlocks(t *testing.T) (blocks []block) {
 	t.Helper()
+	names, err := filepath.Glob(filepath.Join(repo, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range names {
-		blocks = append(blocks, readDocument(t, name)...)
+		blocks = append(blocks, readDocument(t, filepath.Base(name))...)
 	}
 	return slices.DeleteFunc(blocks, func(b block) bool { return b.procedure == "" })
 }

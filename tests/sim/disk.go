@@ -233,7 +233,7 @@ func (d *simDisk) remembered() map[string]quorum.Claim {
 }
 
 // letsIn says whether a message may reach the store. An old disk is found out by the
-// first session that has seen it newer (docs/decisions/008 says what that leaves open),
+// first session that has seen it newer (docs/decisions.md, 008 says what that leaves open),
 // so here that session is the first that gets through, in every life until the store has
 // written down what it was told.
 func (d *simDisk) letsIn(k *call) bool {

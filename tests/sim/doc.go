@@ -11,7 +11,7 @@
 //
 // Run must be called in a bubble. Natively, the scheduler of the Go runtime takes part in
 // the order of things; tests/e2e/simrun runs the same code as WebAssembly, where a run is
-// a function of its seed, and shrinks what fails. docs/decisions/011 says why it is done
+// a function of its seed, and shrinks what fails. docs/decisions.md, 011 says why it is done
 // in this way. Scenarios that people ask about are in testdata, with golden output.
 //
 // world.go has the run and its parts, each in a file of its own: engine (events, chance, the

@@ -18,6 +18,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -205,7 +206,7 @@ func sdkBatch(sdk *client.Client, f int, run []part) []outcome {
 
 // sdkOrder uses one order again and again.
 func sdkOrder(sdk *client.Client) func(int, []part) []outcome {
-	var o client.Order
+	var o stream.Order
 	return func(f int, run []part) (out []outcome) {
 		if run[0].named { // orders are of UIDs
 			return sdkBatch(sdk, f, run)
@@ -213,7 +214,7 @@ func sdkOrder(sdk *client.Client) func(int, []part) []outcome {
 		done := make(chan struct{})
 		o.Space, o.Done = run[0].space, func() { close(done) }
 		o.UIDs, _, o.Counts, o.Requests = fields(f, run)
-		sdk.Begin(context.Background(), &o)
+		sdk.Caller().Begin(context.Background(), &o)
 		<-done
 		for _, r := range o.Ranges {
 			out = append(out, outcomeOf(r))

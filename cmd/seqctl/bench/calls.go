@@ -95,7 +95,7 @@ func unaryCalls(ctx context.Context, r *rig) (load.Call, error) {
 		section := space.SectionOf(uid)
 		node, ok := known.Load().Of(section).Routes.Owner(section)
 		if !ok {
-			r.client.Refresh()
+			r.client.Caller().Refresh()
 			if node, ok = look().Of(section).Routes.Owner(section); !ok {
 				return 0, fmt.Errorf("uid %d: %w", uid, seq.ErrNoRoute)
 			}
@@ -107,7 +107,7 @@ func unaryCalls(ctx context.Context, r *rig) (load.Call, error) {
 		before := r.rising.Before(uid)
 		reply, err := c.Next(ctx, &pb.NextRequest{Space: r.o.space, Id: &pb.NextRequest_Uid{Uid: uint64(uid)}, Count: 1})
 		if err != nil {
-			r.client.Refresh() // perhaps it moved
+			r.client.Caller().Refresh() // perhaps it moved
 			look()
 			return 0, err
 		}
@@ -185,7 +185,7 @@ func snowflakeCalls(_ context.Context, r *rig) (load.Call, error) {
 func segmentCalls(ctx context.Context, r *rig) (load.Call, error) {
 	put, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
-	_, err := pb.NewSegmentClient(r.client.Any()).Put(put, &pb.SegmentPutRequest{Tag: &pb.SegmentTag{Tag: r.o.tag}})
+	_, err := pb.NewSegmentClient(r.client.Caller().Any()).Put(put, &pb.SegmentPutRequest{Tag: &pb.SegmentTag{Tag: r.o.tag}})
 	if err != nil {
 		return nil, fmt.Errorf("make the segment tag %q: %w", r.o.tag, err)
 	}

@@ -202,7 +202,7 @@ func (e *export) currents(ctx context.Context, keys []floorfile.Line) ([]floorfi
 // section writes what is known of a section. Its line comes last: the base that it tells only
 // rises, and covers what left the memory between two pages.
 func (e *export) section(ctx context.Context, at uint32) error {
-	owner := pb.NewAdminClient(e.c.OwnerOf(e.of.First + seq.SectionID(at)))
+	owner := pb.NewAdminClient(e.c.Caller().OwnerOf(e.of.First + seq.SectionID(at)))
 	for from := uint64(0); ; {
 		p, err := owner.Counters(ctx, &pb.CountersRequest{Space: e.of.Name, Section: at, From: from})
 		if err != nil {

@@ -122,7 +122,7 @@ func (f *fileRaise) section(ctx context.Context, l floorfile.Line) error {
 	if l.Sections != f.space.Sections {
 		return fmt.Errorf("%w: space %q has %d sections: other keys are in section %d here", seq.ErrBadMapping, f.space.Name, f.space.Sections, l.Section)
 	}
-	_, err := pb.NewAdminClient(f.c.OwnerOf(f.space.First+seq.SectionID(l.Section))).RaiseSection(ctx,
+	_, err := pb.NewAdminClient(f.c.Caller().OwnerOf(f.space.First+seq.SectionID(l.Section))).RaiseSection(ctx,
 		&pb.RaiseSectionRequest{Space: f.space.Name, Section: l.Section, Sections: l.Sections, AtLeast: uint64(l.AtLeast)})
 	return err
 }

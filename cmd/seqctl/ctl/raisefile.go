@@ -106,7 +106,7 @@ func (o *Options) clientOfSpace(ctx context.Context, space string, do func(*clie
 		return err
 	}
 	defer c.Close()
-	if err := c.Reach(find); err != nil {
+	if err := c.Caller().Reach(find); err != nil {
 		return err
 	}
 	m, _ := c.Mapping()

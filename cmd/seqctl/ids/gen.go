@@ -99,7 +99,7 @@ func genThere(ctx context.Context, o *ctl.Options, req *pb.SnowflakeGenerateRequ
 		return nil, err
 	}
 	defer c.Close()
-	reply, err := pb.NewSnowflakeClient(c.Any()).Generate(ctx, req)
+	reply, err := pb.NewSnowflakeClient(c.Caller().Any()).Generate(ctx, req)
 	err = known(err, seq.ErrUnknownNamespace, "seqctl namespace list", func() ([]string, error) { return namespaces(ctx, o) })
 	return reply, known(err, seq.ErrUnknownDatacenter, "seqctl namespace list", func() ([]string, error) { return datacenters(ctx, o) })
 }

@@ -197,10 +197,12 @@ func (t *Table) take(a *answer) error {
 }
 
 // leaveOut notes that another cluster, or an older life of this one, answers at the server's address.
+// Needs t.mu.
 func (s *Server) leaveOut(why error) {
-	if old := s.other.Swap(&why); old == nil || (*old).Error() != why.Error() {
+	if old := s.other.Load(); old == nil || (*old).Error() != why.Error() {
 		s.t.cfg.Logger.Warn("server of another cluster or of another era is left out", "addr", s.Addr, "error", why)
 	}
+	s.other.Store(&why)
 }
 
 // tells warns once of a server that tells no incarnation though others of its Set do: it is a build of the

@@ -53,7 +53,7 @@ func (d Data) machine(b *strings.Builder) {
 }
 
 func (d Data) reached(b *strings.Builder) {
-	b.WriteString("## To reach, and reached\n\nA ratio is to Redis `INCR` of random keys with as many callers, without persistence or pipelines unless said. Calls of\n" +
+	b.WriteString("## To reach, and reached\n\nA ratio is to Redis `INCR` of random keys with as many callers, without persistence or pipelines unless the row says otherwise. Calls of\n" +
 		"many numbers are compared with Redis and 64 callers.\n\n")
 	var rows [][]string
 	for _, o := range d.outcomes() {

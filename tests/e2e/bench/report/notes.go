@@ -13,7 +13,7 @@ const (
 
 // notes stand below the tables.
 var notes = map[string]string{
-	GroupOwn: "By the SDK where nothing else is said. Server µs are processor time of all servers for one number. Each server is a process; stores\n" +
+	GroupOwn: "By the SDK, unless the row says otherwise. Server µs are processor time of all servers for one number. Each server is a process; stores\n" +
 		"fsync, and an answer is on the disks of 2 of 3. The load is `seqctl bench`, which checks on a sample that numbers rise;\n" +
 		"for Redis `INCR` it is `redis-benchmark`, and those rows are compared with Redis at the same pipeline.",
 	GroupSteps: "Sections of 100 busy UIDs step all the time. Commits are of the store with the most. p50 of the takeover, of 42,950 sections in all, is\n" +
@@ -22,7 +22,7 @@ var notes = map[string]string{
 		"revisions of etcd. An AllocSvr that is started finds its sections free: the one before has left in order. A takeover is by a session of\n" +
 		"the bench's own, from the first PREPARE to the last confirmed STEP. Where there is no rate, the ratio is of times.",
 	GroupInside: "`allocsvr` called as a function, by one goroutine, over stores in memory.",
-	GroupRedis: "The load is `redis-benchmark`, in C, which uses less of the machine than a client in Go. Latency is that of a whole pipeline.\n" +
+	GroupRedis: "The load is `redis-benchmark`, in C, which uses less of the machine than a client in Go. Latency covers a whole pipeline.\n" +
 		"Nothing is replicated.",
 	GroupEtcd: "One member, so no second disk before an answer, which is on one disk. A transaction puts a key and reads its version.",
 	GroupPostgres: "Prepared statements over 64 connections; `synchronous_commit` is on, and an answer is on one disk. `nextval` writes once for\n" +
