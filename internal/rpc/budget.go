@@ -26,7 +26,7 @@ func (b *Budget) SetMost(most int64) {
 // Draw takes n bytes for the address, host:port, or gives them back if n is negative. It reports
 // whether they were there; giving back always succeeds.
 func (b *Budget) Draw(address string, n int64) bool {
-	host := hostOf(address)
+	host := withoutPort(address)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n > 0 && (b.used+n > b.most || b.by[host]+n > b.each) {
@@ -41,7 +41,7 @@ func (b *Budget) Draw(address string, n int64) bool {
 
 // Short reports whether more than half of all, or of the share of the address, is drawn.
 func (b *Budget) Short(address string) bool {
-	host := hostOf(address)
+	host := withoutPort(address)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.used > b.most/2 || b.by[host] > b.each/2

@@ -60,8 +60,8 @@ func (s *Seats) Most() int {
 	return s.most
 }
 
-// hostOf is an address without its port.
-func hostOf(address string) string {
+// withoutPort is an address without its port.
+func withoutPort(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		return host
 	}
@@ -71,7 +71,7 @@ func hostOf(address string) string {
 // Take returns a seat for a connection of the address, host:port, or nil if there is none. Another
 // connection may be closed for it.
 func (s *Seats) Take(address string) *Seat {
-	seat := &Seat{of: s, address: hostOf(address)}
+	seat := &Seat{of: s, address: withoutPort(address)}
 	s.mu.Lock()
 	var other *Seat
 	var end func()
