@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -174,4 +175,18 @@ type refusing struct{ pb.UnimplementedSequenceServer }
 
 func (refusing) Next(context.Context, *pb.NextRequest) (*pb.NextReply, error) {
 	return nil, seq.ErrQuota
+}
+
+func TestEachReasonHasARowInTheRunbook(t *testing.T) {
+	text, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, runbook, _ := strings.Cut(string(text), "### SeqMisuseRefused")
+	runbook, _, _ = strings.Cut(runbook, "\n### ")
+	for _, reason := range Reasons() {
+		if !strings.Contains(runbook, "`"+string(reason)+"`") {
+			t.Errorf("no row for %q", reason)
+		}
+	}
 }

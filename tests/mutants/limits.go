@@ -31,6 +31,8 @@ var limitMutants = []mutant{
 		{"behind, host\n", "behind, \"\"\n"}}},
 	{rule: "claimed-callers-are-bounded", name: "a router passes on what a caller says of itself", file: "internal/rpc/caller.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"cmp.Or(via, name)", "cmp.Or(name, via)"}}},
+	{rule: "claimed-callers-are-bounded", name: "a router says for nobody that it asks for worker ids", file: "router/snowflake.go", in: []string{"tests/wholepath"}, edits: []edit{
+		{"Delegate(rpc.For(ctx, s.guard), r)", "Delegate(ctx, r)"}}},
 	{rule: "forced-raises-are-recorded", name: "a forced raise leaves no line",
 		file: "allocsvr/section/raise.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
 			{"		if err := r.t.record(ctx, r.c.id, r.key, r.ceiling, r.floor); err != nil {\n", "		if err := error(nil); err != nil {\n"}}},
