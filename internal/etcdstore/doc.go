@@ -35,6 +35,25 @@
 // no grace after a restart; leases end while etcd takes no writes; exact spaces are refused
 // (ErrNoExact).
 //
+// Where it departs from a plain mapping of the rules:
+//
+//   - A register that was promised and not stepped, or stepped under an older life of the
+//     session's key, is written by the renewal that attaches it.
+//   - What was stepped and never attached is released after a lease and 2 s, since the store
+//     cannot see an abandoned session.
+//   - A renewal that finds the session's key made again owes its session a reset until the
+//     session was told.
+//   - etcd's quota does not count nested puts. After NOSPACE raised steps pass and beats do
+//     not, so only beats, and the key o, prove that another session is silent.
+//   - A sweep first writes a key that each making of a session compares, so a message that
+//     is under way fails. No clock frees what sessions leave.
+//   - A new era begins in place: meta of the new era stops all writers of the former one by
+//     their compare; then each register is read and raised, and the last lease waited for.
+//     An interrupted restore raises all of them again.
+//   - The floor of worker ids follows the restorer's clock, because etcd has none.
+//   - A transaction has at most 126 registers: etcd allows 128 operations, compares
+//     included.
+//
 // What belongs here: keys, values, transactions and what is made of their answers. What does
 // not: connections (KV stands for them).
 package etcdstore

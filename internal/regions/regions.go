@@ -1,6 +1,20 @@
 // Package regions compares what independent clusters make their global IDs of: those of two
 // regions, with no stores or Sets in common, must not have one datacenter id, or IDs repeat.
 //
+// Two layouts differ for certain only if some bit that both give to the datacenter differs
+// (snowflake.Layout.Apart). Everything else is a conflict:
+//
+//   - A node does not start if its datacenter id was not used here and another region has
+//     it. A running one makes no IDs.
+//   - If both regions used the id, IDs continue. The log, a metric, an alert and seqctl
+//     status name the conflict.
+//   - A node may start with another id in place of one in conflict.
+//   - A region that does not answer holds up nothing for longer than 2 s, and what it told
+//     before holds.
+//
+// A cluster knows which ids were used, and not which ones still are. So a conflict stays until
+// the namespaces are retired on one side.
+//
 // What belongs here: the comparison, without I/O. What does not: asking the clusters, and what
 // is done about a conflict.
 package regions

@@ -12,6 +12,11 @@
 // A batch has its number and that of its file's turn under its checksum: a file that is used
 // again still holds whole batches of its turn before last.
 //
+// A group commit writes registers to the database first, then all records here by one fdatasync,
+// and then answers. The other order could leave a record of an epoch that was never promised.
+// The database knows the journal's id and position: a journal that is missing or older, or has
+// records above a promise, is refused by name. A start fsyncs the file before it reads it.
+//
 // What belongs here: bytes and files. What does not: which records a copy takes (package
 // exact), promises (package acceptor).
 package journal
