@@ -530,7 +530,7 @@ func TestLookUpsTakeNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, body = s.get(t, "/api/uid?key=room:7")
-	mapping, _ := s.sdk.Mapping()
+	mapping, _ := s.sdk.Caller().Table().Mapping()
 	users, err := mapping.Space("")
 	if err != nil {
 		t.Fatal(err)
