@@ -50,7 +50,10 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 		return err
 	}
 	ids, err := globalid.New(globalid.Config{Documents: n.group, Namespaces: configured, Audit: w.Audit, Cluster: w.Identity.Ref.Cluster, Life: w.Identity.Incarnation, Regions: w.Regions, Root: idsRoot{n, w.DialSet},
-		Caller: func(ctx context.Context) string { return rpc.Asker(ctx, cfg.Guard) }, Config: workers.Config{
+		Caller: func(ctx context.Context) workers.Caller {
+			name, via := rpc.Asker(ctx, cfg.Guard)
+			return workers.Caller{Name: name, Via: via}
+		}, Config: workers.Config{
 			Name: cfg.Name, Node: namespaces.Node{Datacenter: namespaces.Datacenter{ID: snowflake.Datacenter(cfg.DatacenterID), Name: cfg.Datacenter}, Worker: cfg.worker()},
 			Holder: n.holder("worker", w.Secret), ReadPrefix: n.group.ReadPrefix, Sessions: n.leases.Sessions, ClockAhead: n.leases.ClockAhead, Tell: n.tell(namespaces.FollowedWithin), Quorum: guide{a}.Waitless,
 			Window: cfg.WorkerWindow, Wall: w.Wall, Clock: w.Clock, Logger: cfg.Logger,

@@ -281,3 +281,38 @@ func TestStoresWithoutMemoryLetNoNewIDsIn(t *testing.T) {
 		return err == nil
 	})
 }
+
+func TestTheRaisesOfAnExactSpaceAddUpToABoundAnHour(t *testing.T) {
+	space := exactSpace(1)
+	space.MaxJump = 10
+	f := newFleet(t, space)
+	n := f.start("a", 1, "")
+	f.serving(n)
+	ctx, cancel := context.WithTimeout(t.Context(), patient)
+	defer cancel()
+	raise := func(uid seq.UID, floor uint64, reach section.Reach) error {
+		_, err := n.Raise(ctx, &f.stores.Mapping.Spaces[0], seq.Plain(uid), floor, reach)
+		return err
+	}
+	for uid := range seq.UID(40) { // a space is filled
+		if err := raise(uid, 10, section.Reach{}); err != nil {
+			t.Fatalf("the first raise of %d: %v", uid, err)
+		}
+	}
+	for k := range uint64(16) {
+		if err := raise(7, 20+10*k, section.Reach{}); err != nil {
+			t.Fatalf("raise %d: %v", k, err)
+		}
+	}
+	for uid, floor := range map[seq.UID]uint64{7: 180, 8: 20} {
+		if err := raise(uid, floor, section.Reach{}); !errors.Is(err, seq.ErrJump) || !strings.Contains(err.Error(), "come again in ") {
+			t.Errorf("uid %d beyond the sum: got %v", uid, err)
+		}
+	}
+	if err := raise(7, 180, section.Reach{Force: true}); err != nil || len(n.raised(t)) != 1 {
+		t.Errorf("with force: %v, events %v", err, n.raised(t))
+	}
+	if err := errors.Join(raise(7, 170, section.Reach{}), raise(99, 10, section.Reach{})); err != nil {
+		t.Errorf("a repeated raise, and the first of a key: %v", err)
+	}
+}

@@ -346,7 +346,11 @@ func TestABadWishIsRefusedByName(t *testing.T) {
 }
 
 // delegateAs asks the node for a window in the name of a caller.
-func (c *cluster) delegateAs(n *node, who string) (*pb.SnowflakeDelegateReply, error) {
+func (c *cluster) delegateAs(n *node, name string) (*pb.SnowflakeDelegateReply, error) {
+	return c.delegateVia(n, workers.Caller{Name: name})
+}
+
+func (c *cluster) delegateVia(n *node, who workers.Caller) (*pb.SnowflakeDelegateReply, error) {
 	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), callerKey{}, who), patience)
 	defer cancel()
 	return server{s: n.svc.Load()}.Delegate(ctx, &pb.SnowflakeDelegateRequest{Namespace: "s"})
@@ -355,7 +359,10 @@ func (c *cluster) delegateAs(n *node, who string) (*pb.SnowflakeDelegateReply, e
 type callerKey struct{}
 
 func byName(c *Config) {
-	c.Caller = func(ctx context.Context) string { who, _ := ctx.Value(callerKey{}).(string); return who }
+	c.Caller = func(ctx context.Context) workers.Caller {
+		who, _ := ctx.Value(callerKey{}).(workers.Caller)
+		return who
+	}
 }
 
 func TestNobodyEmptiesThePoolOfWorkerIDsAlone(t *testing.T) {
@@ -416,11 +423,57 @@ func TestNobodyEmptiesThePoolOfWorkerIDsAlone(t *testing.T) {
 	}
 }
 
+// A router without a certificate says for whom it asks, as any host may: who names many callers
+// leaves worker ids for other hosts all the same.
+func TestCallersBehindAnUnprovedRouterHaveSharesOfTheirOwn(t *testing.T) {
+	const pool = "time:40,worker:5,sequence:1;unit=1s;epoch=1700000000000;overflow=borrow;rollback=borrow" // 32
+	c := newCluster(t)
+	n := c.start("a", byName)
+	c.add(n, "s", pool)
+	n.must("s", 1)
+	behind := func(address string) workers.Caller {
+		return workers.Caller{Name: "host router for host " + address, Via: "host router"}
+	}
+	got := 0
+	for ; got < 32; got++ {
+		if _, err := c.delegateVia(n, behind("greedy")); err != nil {
+			break
+		}
+	}
+	if got != 15 { // with the node's half of the pool
+		t.Errorf("one address behind the router got %d windows, want 15 of 32", got)
+	}
+	named := 0
+	for ; named < 32; named++ {
+		who := behind(fmt.Sprint("polite-", named))
+		if _, err := c.delegateVia(n, who); err != nil {
+			if !errors.Is(err, seq.ErrQuota) || !strings.Contains(err.Error(), "host router has ") {
+				t.Errorf("%s: got %v", who.Name, err)
+			}
+			break
+		}
+		if _, err := c.delegateVia(n, who); !errors.Is(err, seq.ErrQuota) {
+			t.Errorf("%s, once more: got %v, want %v", who.Name, err, seq.ErrQuota)
+		}
+	}
+	if named != 5 { // up to two thirds
+		t.Errorf("%d other addresses behind the router got a window, want 5", named)
+	}
+	for _, who := range []workers.Caller{{Name: "host other"}, {Name: "host second for host a", Via: "host second"}, {Name: "caller/proved"}} {
+		if _, err := c.delegateVia(n, who); err != nil {
+			t.Errorf("%s: %v", who.Name, err)
+		}
+	}
+	if _, err := c.delegateVia(n, workers.Caller{Name: "host second for host b", Via: "host second"}); !errors.Is(err, seq.ErrQuota) {
+		t.Errorf("a second caller of a host above two thirds: got %v, want %v", err, seq.ErrQuota)
+	}
+}
+
 func TestAnExtensionIsNoFurtherWindowOfAShare(t *testing.T) {
 	c := newCluster(t)
 	n := c.start("a", byName)
 	c.add(n, "s", coarse) // eight
-	ctx := context.WithValue(t.Context(), callerKey{}, "caller/chat")
+	ctx := context.WithValue(t.Context(), callerKey{}, workers.Caller{Name: "caller/chat"})
 	req := &pb.SnowflakeDelegateRequest{Namespace: "s"}
 	for k := range 4 {
 		if _, err := (server{s: n.svc.Load()}).Delegate(ctx, req); err != nil {
@@ -430,7 +483,7 @@ func TestAnExtensionIsNoFurtherWindowOfAShare(t *testing.T) {
 	if _, err := (server{s: n.svc.Load()}).Delegate(ctx, req); !errors.Is(err, seq.ErrQuota) {
 		t.Fatalf("beyond: got %v", err)
 	}
-	other := context.WithValue(t.Context(), callerKey{}, "caller/other")
+	other := context.WithValue(t.Context(), callerKey{}, workers.Caller{Name: "caller/other"})
 	for round := range 5 {
 		got, err := server{s: n.svc.Load()}.Delegate(other, req)
 		if err != nil || got.Continues != (round > 0) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/workers"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -233,7 +234,7 @@ func TestAReturnedWorkerIDCountsForNobodysShareAndOthersShowWhomTheyAreLentTo(t 
 	c := newCluster(t)
 	n := c.start("a", byName)
 	c.add(n, "s", coarse)
-	srv, ctx := server{s: n.svc.Load()}, context.WithValue(long(t), callerKey{}, "caller/chat")
+	srv, ctx := server{s: n.svc.Load()}, context.WithValue(long(t), callerKey{}, workers.Caller{Name: "caller/chat"})
 	req := &pb.SnowflakeDelegateRequest{Namespace: "s", Holder: "chat@host"}
 	for range 3 {
 		if _, err := srv.Delegate(ctx, req); err != nil {

@@ -32,7 +32,7 @@ func (v server) Delegate(ctx context.Context, req *pb.SnowflakeDelegateRequest) 
 	if err != nil {
 		return nil, fmt.Errorf("delegate: %w", err)
 	}
-	v.lent(audit.Lent, req.Holder, wish.By, d.Namespace, d.Named, d.Floor, d.Last)
+	v.lent(audit.Lent, req.Holder, wish.By.Name, d.Namespace, d.Named, d.Floor, d.Last)
 	return &pb.SnowflakeDelegateReply{
 		Namespace: ns.Name, Layout: d.Namespace.Layout.String(), DatacenterId: uint64(d.Datacenter), WorkerId: uint64(d.Worker),
 		FloorTick: uint64(d.Floor), LastTick: uint64(d.Last), ConfirmedUnixMs: uint64(d.Confirmed),
@@ -55,7 +55,7 @@ func (v server) GiveBack(ctx context.Context, req *pb.SnowflakeGiveBackRequest) 
 	if err != nil {
 		return nil, fmt.Errorf("give back: %w", err)
 	}
-	v.lent(audit.Returned, "", by, *ns, named, 0, used)
+	v.lent(audit.Returned, "", by.Name, *ns, named, 0, used)
 	return &pb.SnowflakeGiveBackReply{}, nil
 }
 

@@ -41,7 +41,7 @@ func (v server) Generate(ctx context.Context, req *pb.SnowflakeGenerateRequest) 
 		return nil, err
 	}
 	ids.Add(uint64(req.Count))
-	v.s.cfg.Audit.Note(audit.Note{At: v.s.cfg.Wall(), Kind: audit.Issued, Agent: req.Agent, Caller: v.s.cfg.Caller(ctx),
+	v.s.cfg.Audit.Note(audit.Note{At: v.s.cfg.Wall(), Kind: audit.Issued, Agent: req.Agent, Caller: v.s.cfg.Caller(ctx).Name,
 		Namespace: got.Namespace.Name, Datacenter: got.Datacenter, Worker: got.Worker, Batches: got.Batches})
 	reply := &pb.SnowflakeGenerateReply{
 		DatacenterId: uint64(got.Datacenter), WorkerId: uint64(got.Worker), Namespace: got.Namespace.Name, Layout: got.Layout,

@@ -23,8 +23,8 @@ type Config struct {
 	// defaults of the same name or alias until then. Version is not looked at.
 	Namespaces []namespaces.Namespace
 	// Caller names the caller of a call, whose share of the worker ids for clients is
-	// bounded; nil: no share is.
-	Caller func(context.Context) string
+	// bounded. If nil, no share is.
+	Caller func(context.Context) workers.Caller
 	// Audit takes down what is handed out; nil: nothing is.
 	Audit *audit.Log
 	// Root is where the namespaces are changed, and worker ids given to this Set; nil: the cluster is
@@ -56,7 +56,7 @@ func New(cfg Config) (*Service, error) {
 		return nil, fmt.Errorf("snowflake endpoint: %w", err)
 	}
 	if cfg.Caller == nil {
-		cfg.Caller = func(context.Context) string { return "" }
+		cfg.Caller = func(context.Context) workers.Caller { return workers.Caller{} }
 	}
 	if cfg.Root == nil {
 		cfg.Root = namespaces.Alone{}

@@ -121,7 +121,7 @@ func (t *Taking) got(i int, a exact.Answer) {
 }
 
 // raise is Raise of a key of an exact space. No ceiling is shared there: it is the key that may
-// not jump too far.
+// not jump too far, and the raises of keys that have numbers already add up.
 func (l *logged) raise(ctx context.Context, r *raising) (uint64, error) {
 	answer, err := l.find.Ask(ctx, r.c.id, func(g *logs.Log) (logs.Ticket, error) {
 		return g.Raise(ctx, r.key.UID, r.floor, r.allowed)
@@ -150,13 +150,31 @@ func (r *raising) allowed(last uint64) error {
 		return nil
 	case r.reach.Within > 0 && r.floor-last > r.reach.Within:
 		return r.beyondGrant(last)
-	case r.floor-last <= r.space.Jump() || r.recorded:
+	case r.recorded:
 		return nil
-	case r.reach.Force:
+	case r.floor-last <= r.space.Jump():
+		if r.charge(last); r.wait == 0 {
+			return nil
+		}
+	}
+	if r.reach.Force {
 		return &jump{from: last}
+	}
+	if r.wait > 0 {
+		return r.tooFar()
 	}
 	return fmt.Errorf("raise %s to %d: %w: its number is %d, and space %q lets a raise move it by at most %d; more takes force",
 		r.key, r.floor, seq.ErrJump, last, r.space.Name, r.space.Jump())
+}
+
+// charge adds the raise to the sum of the hour, once. The first raise of a key is free: there is
+// one a key, and keys come in by many thousands when a space is filled.
+func (r *raising) charge(last uint64) {
+	if last == 0 || r.charged {
+		return
+	}
+	r.wait = r.t.raises.take(r.c.id, r.space.Jump(), r.floor-last, r.t.clock.Now())
+	r.charged = r.wait == 0
 }
 
 // raiseAll is RaiseAll of keys of an exact space.

@@ -3,6 +3,7 @@ package section
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -18,7 +19,7 @@ type Reach struct {
 // is no memory for it.
 //
 // seq.ErrJump: the ceiling of the section would move by more than the space's largest
-// jump. It is the ceiling that is measured and not the UID, because after a crash all UIDs
+// jump, or by more than raisesAnHour of them with all raises of an hour. It is the ceiling that is measured and not the UID, because after a crash all UIDs
 // of the section go on from there. With force it moves all the same, once the log of
 // events has a line about it: a crash in between leaves a line too many, never one too few.
 // seq.ErrForbidden: it would go further above the key's own number than reach says.
@@ -39,8 +40,10 @@ type raising struct {
 	floor uint64
 	reach Reach
 
-	recorded       bool // a jump that is too large stands in the log of events
-	far            bool // it is too large, and does not stand there
+	recorded       bool          // a jump that is too large stands in the log of events
+	far            bool          // it is too large, and does not stand there
+	charged        bool          // of an exact space: it is in the sum of the hour
+	wait           time.Duration // for how long it is, because of the raises of the latest hour; 0 for a jump that is too large by itself
 	value, ceiling uint64
 }
 
@@ -106,7 +109,12 @@ func (r *raising) covers(ctx context.Context) bool {
 	if r.ceiling = r.c.confirmed; r.floor <= r.ceiling {
 		return true
 	}
-	if r.far = !r.recorded && r.floor-r.ceiling > r.space.Jump(); !r.far {
+	r.wait = 0
+	if r.far = !r.recorded && r.floor-r.ceiling > r.space.Jump(); !r.far && !r.recorded {
+		r.wait = r.t.raises.lift(r.c.id, r.space.Jump(), r.ceiling, r.floor, r.t.clock.Now())
+		r.far = r.wait > 0
+	}
+	if !r.far {
 		r.t.ahead(ctx, r.c, r.floor)
 	}
 	return false
@@ -118,6 +126,9 @@ func (r *raising) beyondGrant(now uint64) error {
 }
 
 func (r *raising) tooFar() error {
+	if r.wait > 0 {
+		return fmt.Errorf("raise %s to %d: %w: %s", r.key, r.floor, seq.ErrJump, tooMuch(r.c.id, r.space, r.wait))
+	}
 	return fmt.Errorf("raise %s to %d: %w: the ceiling of section %d is %d, and space %q lets a raise move it by at most %d; after a crash every uid of the section goes on from there, so more takes force",
 		r.key, r.floor, seq.ErrJump, r.c.id, r.ceiling, r.space.Name, r.space.Jump())
 }

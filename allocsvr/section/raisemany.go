@@ -81,6 +81,8 @@ func (t *Table) RaiseSection(ctx context.Context, id seq.SectionID, floor uint64
 	switch {
 	case err != nil:
 		return 0, err
+	case r.far && r.wait > 0:
+		return 0, fmt.Errorf("raise section %d to %d: %w: %s", id, floor, seq.ErrJump, tooMuch(id, c.space, r.wait))
 	case r.far:
 		return 0, fmt.Errorf("raise section %d to %d: %w: its ceiling is %d, and space %q lets a raise move it by at most %d",
 			id, floor, seq.ErrJump, r.ceiling, c.space.Name, c.space.Jump())

@@ -82,6 +82,7 @@ type Table struct {
 	full    atomic.Bool // the stores refused the last step that came back, for want of room
 	stats   stats
 	memory  memory
+	raises  raiseBudget
 }
 
 // New makes a Table that owns nothing. Errors: seq.ErrBadMapping.

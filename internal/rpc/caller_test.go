@@ -22,7 +22,9 @@ type namer struct {
 }
 
 func (n namer) List(ctx context.Context, _ *pb.SegmentListRequest) (*pb.SegmentListReply, error) {
-	return &pb.SegmentListReply{Tags: []*pb.SegmentTag{{Tag: rpc.Asker(ctx, n.guard)}}}, nil
+	name, via := rpc.Asker(ctx, n.guard)
+	passed, _ := metadata.FromOutgoingContext(rpc.For(ctx, n.guard))
+	return &pb.SegmentListReply{Tags: []*pb.SegmentTag{{Tag: name}, {Tag: via}, {Tag: passed.Get(rpc.ForHeader)[0]}}}, nil
 }
 
 func TestARouterAloneSaysForWhomItAsks(t *testing.T) {
@@ -49,13 +51,14 @@ func TestARouterAloneSaysForWhomItAsks(t *testing.T) {
 		ctx, stop := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- rpc.Serve(ctx, srv, lis) }()
-		for uri, want := range map[string]string{
-			"spiffe://c/caller/chat": "caller/chat",
-			"spiffe://c/router/r1":   "router/r1 for caller/behind",
-			"spiffe://d/caller/chat": "host 127.0.0.1",
+		unproved := [3]string{"host 127.0.0.1 for caller/behind", "host 127.0.0.1", "host 127.0.0.1"}
+		for uri, want := range map[string][3]string{ // the name, who says so without proof, and what is passed on
+			"spiffe://c/caller/chat": {"caller/chat", "", "caller/chat"},
+			"spiffe://c/router/r1":   {"router/r1 for caller/behind", "", "router/r1 for caller/behind"},
+			"spiffe://d/caller/chat": unproved,
 		} {
 			if guard == nil {
-				want = "host 127.0.0.1"
+				want = unproved
 			}
 			conn, err := rpc.Dial(lis.Addr().String(), mustTLS(t, ca.Issue(t.TempDir(), "client", 0, as(t, uri))).DialOptions()...)
 			if err != nil {
@@ -63,15 +66,18 @@ func TestARouterAloneSaysForWhomItAsks(t *testing.T) {
 			}
 			said := metadata.AppendToOutgoingContext(t.Context(), rpc.ForHeader, "caller/behind")
 			got, err := pb.NewSegmentClient(conn).List(said, &pb.SegmentListRequest{}, grpc.WaitForReady(true))
-			if err != nil || got.GetTags()[0].GetTag() != want {
-				t.Errorf("auth %s: %s: got %v, %v, want %q", mode, uri, got, err, want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tags := got.GetTags(); [3]string{tags[0].GetTag(), tags[1].GetTag(), tags[2].GetTag()} != want {
+				t.Errorf("auth %s: %s: got %v, want %q", mode, uri, tags, want)
 			}
 			_ = conn.Close()
 		}
 		stop()
 		<-done
 	}
-	if got := rpc.Asker(t.Context(), nil); got != "" {
+	if got, via := rpc.Asker(t.Context(), nil); got != "" || via != "" {
 		t.Errorf("a call of this process: %q", got)
 	}
 }

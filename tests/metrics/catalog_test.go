@@ -93,6 +93,19 @@ func readRules(t *testing.T) rules {
 	return r
 }
 
+// documents are the pages that may name metrics.
+func documents(t *testing.T) (out []string) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil || len(found) < 10 {
+		t.Fatalf("found %d documents: %v", len(found), err)
+	}
+	for _, name := range found {
+		out = append(out, filepath.Join("docs", filepath.Base(name)))
+	}
+	return out
+}
+
 func read(t *testing.T, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, name))

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,7 @@ func start(t *testing.T) *cluster {
 	}
 	cfg := allocsvr.DefaultConfig()
 	cfg.Name, cfg.Listen, cfg.Stores, cfg.Logger, cfg.GossipListen, cfg.GossipJoin = "alloc-1", "127.0.0.1:0", addrs, log, "127.0.0.1:0", gossip
+	cfg.IDAudit.Path = filepath.Join(t.TempDir(), "ids") // shows its metric
 	a, err := allocsvr.New(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func TestEverythingThatOperatorsReadOfExistsInACluster(t *testing.T) {
 			t.Errorf("%s: %s: in %s", where, wrong, expr)
 		}
 	}
-	for _, doc := range []string{"docs/deploy.md", "docs/operations.md", "docs/security.md"} {
+	for _, doc := range documents(t) {
 		for _, name := range mention.FindAllString(string(read(t, doc)), -1) {
 			if shown[name] == nil && shown[name+"_bucket"] == nil {
 				t.Errorf("%s: no metric %s", doc, name)

@@ -91,7 +91,7 @@ var authMutants = []mutant{
 	{rule: "share-of-the-pool", name: "one who asks gets all that clients may have", file: "allocsvr/globalid/workers/share.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 		{"		share = 1\n", "		share = maxHeld\n"}}},
 	{rule: "share-of-the-pool", name: "calls at the same moment do not count each other", file: "allocsvr/globalid/workers/share.go", in: []string{"allocsvr/globalid"}, edits: []edit{
-		{"	a := ask{s, by, s.asking[by], s.all}\n", "	a := ask{s, by, 0, 0}\n"}}},
+		{"	before = e.asking\n", "	before = 0\n"}, {", s.asking}\n", ", 0}\n"}}},
 	{rule: "own-certificate", name: "another's certificate takes the place of the own", file: "internal/rpc/tls.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"	if err == nil && t.own.Role != \"\" {\n", "	if err == nil && t.own.Role == \"none\" {\n"}}},
 }

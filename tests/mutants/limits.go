@@ -13,6 +13,24 @@ var limitMutants = []mutant{
 		{"		return DefaultMaxJump\n", "		return uint64(MaxSeq)\n"}}},
 	{rule: "jumps-take-force", name: "the force of a raise does not travel", file: "client/current.go", in: []string{"client"}, edits: []edit{
 		{"Force: req.Force, ", ""}}},
+	{rule: "raises-add-up", name: "the raises of an hour do not add up", file: "allocsvr/section/raise.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"		r.far = r.wait > 0\n", ""}}},
+	{rule: "raises-add-up", name: "a repeated raise counts again", file: "allocsvr/section/raisebudget.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"	from := max(ceiling, of.upTo)\n", "	from := ceiling\n"}}},
+	{rule: "raises-add-up", name: "the sum is of less than an hour", file: "allocsvr/section/raisebudget.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"int64(time.Hour / raiseSlot)", "int64(time.Hour/raiseSlot) - 1"}}},
+	{rule: "raises-add-up", name: "the raises of an exact space do not add up", file: "allocsvr/section/once.go", in: []string{"allocsvr"}, edits: []edit{
+		{"	if last == 0 || r.charged {\n", "	if true {\n"}}},
+	{rule: "raises-add-up", name: "the keys that fill an exact space add up", file: "allocsvr/section/once.go", in: []string{"allocsvr"}, edits: []edit{
+		{"	if last == 0 || r.charged {\n", "	if r.charged {\n"}}},
+	{rule: "claimed-callers-are-bounded", name: "a host that names callers gets a worker id for each", file: "allocsvr/globalid/workers/share.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+		{"		if used*3 > after.Size*2 {\n", "		if false {\n"}}},
+	{rule: "claimed-callers-are-bounded", name: "callers behind a plaintext router have one share", file: "allocsvr/globalid/workers/share.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+		{"s.held.begin(by.Name), s.hosts", "s.held.begin(by.host()), s.hosts"}, {"	s.held.end(a.by.Name, ", "	s.held.end(a.by.host(), "}, {"s.held[a.by.Name].ends", "s.held[a.by.host()].ends"}}},
+	{rule: "claimed-callers-are-bounded", name: "every host is believed for whom it asks", file: "internal/rpc/caller.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"behind, host\n", "behind, \"\"\n"}}},
+	{rule: "claimed-callers-are-bounded", name: "a router passes on what a caller says of itself", file: "internal/rpc/caller.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"cmp.Or(via, name)", "cmp.Or(name, via)"}}},
 	{rule: "forced-raises-are-recorded", name: "a forced raise leaves no line",
 		file: "allocsvr/section/raise.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
 			{"		if err := r.t.record(ctx, r.c.id, r.key, r.ceiling, r.floor); err != nil {\n", "		if err := error(nil); err != nil {\n"}}},

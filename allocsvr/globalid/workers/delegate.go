@@ -26,7 +26,7 @@ var holderName = regexp.MustCompile(`^[!-~]{0,64}$`)
 
 // Wish is what a client asks for.
 type Wish struct {
-	By      string // the caller, whose share of the pool is bounded; empty: not known
+	By      Caller // whose share of the pool is bounded; one without a name is not
 	Holder  string // for people, 0 to 64 visible characters
 	Window  time.Duration
 	Extends bool // the window that is named, as the client got it
@@ -212,7 +212,7 @@ func (i *Issuer) grant(ctx context.Context, p *pool, worker snowflake.Worker, wi
 // newest of that worker id, as far as this node knows. seq.ErrBadArgument: it has no such
 // tick. Nothing is written: the mark stays, and what is forgotten by a restart is free when
 // the mark is over.
-func (i *Issuer) GiveBack(by string, n Named, ticket uint64, used snowflake.Tick) error {
+func (i *Issuer) GiveBack(by Caller, n Named, ticket uint64, used snowflake.Tick) error {
 	if err := i.loans.giveBack(n, ticket, used); err != nil {
 		return fmt.Errorf("namespace %q: %w", i.name, err)
 	}

@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -8,37 +9,71 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// maxHeld bounds the windows that one caller may hold at a time, however large the pool:
-// each costs the stores a register.
-const maxHeld = 256
+// Bounds of the windows that may be held at a time, however large the pool: each costs the stores
+// a register.
+const (
+	maxHeld    = 256          // by one caller
+	maxHeldVia = 16 * maxHeld // by all that one host asks for
+)
+
+// Caller is whom a window is for.
+type Caller struct {
+	Name string // empty: not known, and not bounded
+	// Via is the host that names the caller and has not proved that it is a router: Name is what
+	// that host says, and bounds it further. Empty for a caller that was seen or proved.
+	Via string
+}
+
+// host is the caller that was seen: what Via asks for and what it takes itself count together.
+func (c Caller) host() string { return cmp.Or(c.Via, c.Name) }
 
 // shares are the windows of one namespace that this node has delegated, by caller. A node
 // that starts again begins with none: those windows are still held, and count for the pool.
 type shares struct {
-	mu     sync.Mutex        // guards all below
-	held   map[string][]Mark // ends of windows that are not over when last looked at
-	asking map[string]int    // calls under way
-	all    int               // the sum of asking
+	mu     sync.Mutex // guards all below
+	held   book       // by caller
+	hosts  book       // by host
+	asking int        // calls under way
+}
+
+// book has windows by a name.
+type book map[string]*entry
+
+// entry is what one name has.
+type entry struct {
+	ends   []Mark // of windows that were not over when last looked at
+	asking int    // calls under way
 }
 
 // ask is one call that may get a window. What was under way before it counts as if it had
 // got one: calls at the same moment do not see each other's at the stores.
 type ask struct {
-	of        *shares
-	by        string // empty: not known, and not bounded
-	mine, all int    // calls before it
+	of              *shares
+	by              Caller
+	mine, host, all int // calls before it
 }
 
-func (s *shares) ask(by string) ask {
+func (s *shares) ask(by Caller) ask {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.asking == nil {
-		s.asking, s.held = map[string]int{}, map[string][]Mark{}
+	if s.held == nil {
+		s.held, s.hosts = book{}, book{}
 	}
-	a := ask{s, by, s.asking[by], s.all}
-	s.asking[by]++
-	s.all++
+	a := ask{s, by, s.held.begin(by.Name), s.hosts.begin(by.host()), s.asking}
+	s.asking++
 	return a
+}
+
+// begin notes a call, and returns how many were under way.
+func (b book) begin(name string) (before int) {
+	e, ok := b[name]
+	if !ok {
+		e = &entry{}
+		b[name] = e
+	}
+	before = e.asking
+	e.asking++
+	return before
 }
 
 // done ends the call. With a window, that window is noted in place of the one that it
@@ -47,34 +82,67 @@ func (a ask) done(granted bool, was, ends, now Mark) {
 	s := a.of
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all--
-	if s.asking[a.by]--; s.asking[a.by] == 0 {
-		delete(s.asking, a.by)
+	s.asking--
+	granted = granted && a.by.Name != ""
+	s.held.end(a.by.Name, granted, was, ends)
+	s.hosts.end(a.by.host(), granted, was, ends)
+	s.held.forget(now)
+	s.hosts.forget(now)
+}
+
+func (b book) end(name string, granted bool, was, ends Mark) {
+	e := b[name]
+	e.asking--
+	if granted {
+		e.drop(was)
+		e.ends = append(e.ends, ends)
 	}
-	if !granted || a.by == "" {
-		return
+}
+
+func (e *entry) drop(ends Mark) {
+	if i := slices.Index(e.ends, ends); i >= 0 {
+		e.ends = slices.Delete(e.ends, i, i+1)
 	}
-	has := s.of(a.by, now)
-	if i := slices.Index(has, was); i >= 0 {
-		has = slices.Delete(has, i, i+1)
+}
+
+// forget drops the windows that are over, of all names.
+func (b book) forget(now Mark) {
+	for name, e := range b {
+		if e.ends = slices.DeleteFunc(e.ends, func(m Mark) bool { return m <= now }); len(e.ends)+e.asking == 0 {
+			delete(b, name)
+		}
 	}
-	s.held[a.by] = append(has, ends)
 }
 
 // check is seq.ErrQuota if the caller has its share of the pool, of which after is what is held
 // with one window more. As long as half of the pool is free every caller gets more, up to
-// maxHeld; of the other half only one that has none here.
+// maxHeld; of the other half only one that has none here. Above two thirds it must be of a host that has
+// none here, because a host may make up the callers that it names.
 func (a ask) check(after Pool, now Mark) error {
-	if a.by == "" {
+	if a.by.Name == "" {
 		return nil
 	}
-	a.of.mu.Lock()
-	defer a.of.mu.Unlock()
-	has, share := a.of.of(a.by, now), maxHeld
-	if after.Size < 1<<40 && uint64(after.Held+a.all)*2 > after.Size {
-		share = 1
+	s := a.of
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held.forget(now)
+	s.hosts.forget(now)
+	share, ofHost := maxHeld, maxHeldVia
+	if after.Size < 1<<40 {
+		used := uint64(after.Held + a.all)
+		if used*2 > after.Size {
+			share = 1
+		}
+		if used*3 > after.Size*2 {
+			ofHost = 1
+		}
 	}
-	if len(has)+a.mine < share {
+	name, has := a.by.Name, s.held[a.by.Name].ends
+	switch hosts := s.hosts[a.by.host()].ends; {
+	case len(has)+a.mine >= share:
+	case a.by.Via != "" && len(hosts)+a.host >= ofHost:
+		name, has = a.by.Via, hosts
+	default:
 		return nil
 	}
 	come := "later"
@@ -82,26 +150,16 @@ func (a ask) check(after Pool, now Mark) error {
 		come = "in " + slices.Min(has).ahead(now).String()
 	}
 	return fmt.Errorf("%w: %.300s has %d delegated worker ids of this node, and %d of %d are held in all: extend one of them, or come again %s",
-		seq.ErrQuota, a.by, len(has), after.Held-1, after.Size, come)
-}
-
-// of is what a caller holds now; windows that are over are forgotten, of all callers. The caller holds mu.
-func (s *shares) of(by string, now Mark) []Mark {
-	for who, ends := range s.held {
-		if ends = slices.DeleteFunc(ends, func(m Mark) bool { return m <= now }); len(ends) == 0 {
-			delete(s.held, who)
-		} else {
-			s.held[who] = ends
-		}
-	}
-	return s.held[by]
+		seq.ErrQuota, name, len(has), after.Held-1, after.Size, come)
 }
 
 // over notes that a caller has given a window back.
-func (s *shares) over(by string, ends Mark) {
+func (s *shares) over(by Caller, ends Mark) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := slices.Index(s.held[by], ends); i >= 0 {
-		s.held[by] = slices.Delete(s.held[by], i, i+1)
+	for _, e := range []*entry{s.held[by.Name], s.hosts[by.host()]} {
+		if e != nil {
+			e.drop(ends)
+		}
 	}
 }
