@@ -95,8 +95,8 @@ bin/forgetfs: $(wildcard tests/e2e/powercut/*.go tests/e2e/powercut/forgetfs/*.g
 sim: ## clusters under random faults in virtual time, on StoreSvr, on an etcd and as two Sets in turn: DURATION=5m, or HOURS=2000; SEED=n; SIM='-native -engine etcd'
 	cd tests/e2e && go run ./simrun $(if $(HOURS),-hours $(HOURS),-duration $(DURATION)) -seed $(SEED) $(SIM)
 
-mutants: ## breaks every rule of the mutation list in a copy of the code: the tests must fail
-	go run ./tests/mutants
+mutants: ## breaks every rule of the mutation list in a copy of the code: the tests must fail (MUTANTS='-update -resume' goes on with a run)
+	go run ./tests/mutants $(MUTANTS)
 
 MODEL ?= full
 model: ## the protocol's models, explored by spin, and their mutants: MODEL=quick, full or deep (needs spin and gcc)

@@ -282,6 +282,63 @@ func TestARestoredClusterIsFollowedOnceAndNeverBack(t *testing.T) {
 	}
 }
 
+// A stream is checked at its start alone: a process of the old era must not serve by one that
+// was open before.
+func TestAnOpenStreamToTheOldEraServesNoMore(t *testing.T) {
+	const old = 3 // no address of Config, so that its table is not asked for
+	o := living(t, 4, lifeOf(1, 0, 1))
+	c := dial(t, o, client.Config{Addrs: o.Addrs()[:old]})
+	take := func(node int) error {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		if node == old && c.Incarnation().Era > 0 {
+			ctx, cancel = context.WithTimeout(ctx, 100*time.Millisecond)
+		}
+		defer cancel()
+		_, err := c.Next(ctx, client.Key{UID: uidOf(o, node)})
+		return err
+	}
+	for node := range o.Nodes {
+		if err := take(node); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for node := range old {
+		o.Nodes[node].Live(lifeOf(1, 1, 2))
+	}
+	for node := range old {
+		if err := take(node); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c.Incarnation() != lifeOf(1, 1, 2) {
+		t.Fatalf("holds to %v", c.Incarnation())
+	}
+	before := o.Nodes[old].Messages.Load() + o.Nodes[old].Calls.Load()
+	if err := take(old); err == nil {
+		t.Error("a process of the old era served a call for the new one")
+	}
+	if n := o.Nodes[old].Messages.Load() + o.Nodes[old].Calls.Load(); n != before {
+		t.Errorf("%d calls went to the old era", n-before)
+	}
+}
+
+// The addresses of Config answer for the old era, and enough of them do so that a search for a
+// newer table ends with them.
+func TestANodeThatRefusesIsAskedForItsEra(t *testing.T) {
+	const restored = 4
+	o := living(t, 5, lifeOf(1, 0, 1))
+	c := dial(t, o, client.Config{Addrs: o.Addrs()[:restored]})
+	for range 2 {
+		if _, err := c.Next(bounded(t), client.Key{UID: uidOf(o, restored)}); err != nil {
+			t.Fatal(err)
+		}
+		o.Nodes[restored].Live(lifeOf(1, 1, 2))
+	}
+	if c.Incarnation() != lifeOf(1, 1, 2) {
+		t.Errorf("holds to %v", c.Incarnation())
+	}
+}
+
 func TestAServerOfTheVersionBeforeIsServedBy(t *testing.T) {
 	cluster := living(t, 2, lifeOf(1, 0, 1))
 	cluster.Nodes[1].Live(seq.Incarnation{})

@@ -174,6 +174,7 @@ func TestRequestsThatCannotBeAreRefusedByName(t *testing.T) {
 		{"first sent before the window", exact, client.Request{ID: "b", Sent: time.Now().Add(-2 * seq.DefaultWindow)}, seq.ErrIDExpired},
 		{"first sent tomorrow", exact, client.Request{ID: "c", Sent: time.Now().Add(24 * time.Hour)}, seq.ErrSentAhead},
 	} {
+		before := messages(cluster)
 		_, single := c.TakeOnce(ctx, row.key, 1, row.r)
 		got, batch := c.NextBatchOnce(ctx, row.key.Space, []seq.UID{row.key.UID}, nil, []client.Request{row.r})
 		if batch == nil {
@@ -187,6 +188,9 @@ func TestRequestsThatCannotBeAreRefusedByName(t *testing.T) {
 		if row.want == seq.ErrBadArgument || row.want == seq.ErrIDNotKept {
 			if _, _, err := c.Lookup(ctx, row.key, row.r.ID); !errors.Is(err, row.want) {
 				t.Errorf("%s, Lookup: got %v, want %v", row.name, err, row.want)
+			}
+			if n := messages(cluster) - before; n != 0 {
+				t.Errorf("%s: %d messages were sent", row.name, n)
 			}
 		}
 	}

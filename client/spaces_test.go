@@ -85,6 +85,7 @@ func TestANodeThatHasNotHeardOfASpaceIsAskedAgain(t *testing.T) {
 		})
 	}
 	waitFor(t, "the space to be known", func() bool { m, _ := c.Mapping(); return len(m.Spaces) == 2 })
+	waitFor(t, "a node without the space to be asked for a key again", func() bool { return cluster.Nodes[0].Keys.Load()+cluster.Nodes[1].Keys.Load() > 40 })
 	cluster.Tell()
 	wg.Wait()
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -42,7 +43,42 @@ func (l *lab) board(todo []mutant, last map[string]string, jobs int, cache strin
 	if err != nil {
 		return nil, err
 	}
+	if err := t.builds(overlay, numbers); err != nil {
+		return nil, err
+	}
 	return &board{trial: t, numbers: numbers, last: last, jobs: jobs, patience: 30 * time.Second, cache: cache, suites: map[string]*suite{}}, nil
+}
+
+var mutantFile = regexp.MustCompile(`\bmutant(\d+)\.go:`)
+
+// builds returns an error that names the mutants that do not compile.
+func (t *trial) builds(overlay map[string]string, numbers map[string]int) error {
+	args := []string{"build"}
+	for file := range overlay {
+		if dir := "./" + path.Dir(file); !slices.Contains(args, dir) {
+			args = append(args, dir)
+		}
+	}
+	if len(args) == 1 {
+		return nil
+	}
+	if len(args) == 2 {
+		args = slices.Insert(args, 1, "-o", os.DevNull)
+	}
+	cmd := exec.CommandContext(t.ctx, "go", args...)
+	cmd.Dir = t.module
+	output, err := t.command(cmd)
+	if err == nil {
+		return nil
+	}
+	var which []string
+	for m, n := range numbers {
+		if slices.ContainsFunc(mutantFile.FindAllSubmatch(output, -1), func(found [][]byte) bool { return string(found[1]) == strconv.Itoa(n) }) {
+			which = append(which, "mutant "+m+" does not compile")
+		}
+	}
+	slices.Sort(which)
+	return fmt.Errorf("%s: %w\n%s", strings.Join(which, ", "), err, output)
 }
 
 // try returns the verdict on a mutant: from its switch if a test fails by it, and else from
@@ -124,8 +160,6 @@ type test struct {
 	Reached map[int]bool
 }
 
-var mutantFile = regexp.MustCompile(`\bmutant(\d+)\.go:`)
-
 func (b *board) suite(pkg string) (*suite, error) {
 	b.mu.Lock()
 	s := b.suites[pkg]
@@ -141,15 +175,7 @@ func (b *board) suite(pkg string) (*suite, error) {
 func (s *suite) build() error {
 	binary, output, err := s.b.compile(s.pkg)
 	if s.binary = binary; err != nil {
-		which := ""
-		if found := mutantFile.FindSubmatch(output); found != nil {
-			for m, n := range s.b.numbers {
-				if strconv.Itoa(n) == string(found[1]) {
-					which = "mutant " + m + " does not compile: "
-				}
-			}
-		}
-		return fmt.Errorf("%s%s with its mutants: %w\n%s", which, s.pkg, err, output)
+		return fmt.Errorf("%s with its mutants: %w\n%s", s.pkg, err, output)
 	}
 	if s.b.cache == "" {
 		return nil

@@ -229,11 +229,8 @@ func TestAFailureOnABoardThatDoesNotComeAgainIsNoCatch(t *testing.T) {
 func TestAMutantOnABoardThatDoesNotCompileIsNamed(t *testing.T) {
 	l := newSmallLab(t)
 	bad := twiceBecomes("return m")
-	b, err := l.board([]mutant{bad, {rule: "r", name: "good", file: "p/p.go", edits: []edit{{"2 * n", "n"}}, in: []string{"p"}}}, nil, 1, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.try(bad, false); err == nil || !strings.Contains(err.Error(), "mutant 1 twice: not twice does not compile") {
+	good := mutant{rule: "r", name: "good", file: "p/p.go", edits: []edit{{"2 * n", "n"}}, in: []string{"p"}}
+	if _, err := l.board([]mutant{bad, good}, nil, 1, ""); err == nil || !strings.Contains(err.Error(), "mutant 1 twice: not twice does not compile") || strings.Contains(err.Error(), "good") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -26,7 +26,7 @@ var diskMutants = []mutant{
 		file: "quorum/witness.go", in: []string{"quorum"}, edits: []edit{
 			{" || sent.number <= s.ask.after {", " {"}}},
 	{rule: "copy-of-one-commit", name: "a copy that lacks one commit looks as new as the disk", file: "storesvr/witness.go", in: []string{"storesvr"}, edits: []edit{
-		{"		has = w.before\n", "		has = w.commits\n"}}},
+		{"		has = w.before\n", "		has = w.commits()\n"}}},
 	{rule: "fellows-remember", name: "what is remembered of fellows is never on disk", file: "storesvr/core.go", in: []string{"storesvr"}, edits: []edit{
 		{"		update.Remembered = c.witness.unsavedClaims()\n", ""}}},
 	{rule: "fellows-remember", name: "an older claim takes the place of a newer one", file: "storesvr/witness.go", in: []string{"storesvr"}, edits: []edit{

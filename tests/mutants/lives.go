@@ -42,7 +42,7 @@ var callerLifeMutants = []mutant{
 	{rule: "restore-keeps-the-id", name: "a restore begins another cluster", file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
 		{", Origin: m.origin()}", "}"}}},
 	{rule: "restore-keeps-the-id", name: "a restore in place begins another cluster", file: "internal/etcdstore/era.go", in: []string{"internal/etcdstore"}, edits: []edit{
-		{"next.Origin, next.Binding = origin, ", "next.Origin, next.Binding = seq.ClusterID{}, "}}},
+		{"	origin := next.incarnation().Cluster\n", "	origin := seq.ClusterID{}\n"}}},
 	{rule: "gossip-of-one-cluster", name: "a node of another cluster is a member", file: "membership/delegate.go", in: []string{"membership"}, edits: []edit{
 		{"	err := v.meta.Incarnation.Check(meta.Incarnation)\n", "	var err error\n"}}},
 	{rule: "gossip-of-one-cluster", name: "nodes of another cluster come by way of others", file: "membership/view.go", in: []string{"membership"}, edits: []edit{

@@ -84,7 +84,7 @@ var ownerMutants = []mutant{
 			{"	if table.High() > confirmed || table.Base()", "	if table.Base()"}}},
 	{rule: "left-means-left", name: "a section is installed in a node that has left",
 		file: "allocsvr/section/cell.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
-			{"	if t.closed.Load() {\n		c.clear(\"\")\n		return false, nil\n", "	if closed() && false {\n		c.clear(\"\")\n		return false, nil\n"}}},
+			{"	if t.closed.Load() {\n		c.clear(\"\")\n		return false, nil\n", "	if t.closed.Load() && false {\n		c.clear(\"\")\n		return false, nil\n"}}},
 	{rule: "leave-gives-all", name: "a node that leaves keeps the arbiter's register",
 		file: "allocsvr/owner/owner.go", in: []string{"allocsvr/owner", "allocsvr"}, edits: []edit{
 			{"	o.arbiterLease.Release(ctx)\n", ""}}},

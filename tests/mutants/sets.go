@@ -41,7 +41,7 @@ var setsMutants = []mutant{
 	{
 		rule: "sets-settled-moves", name: "a settled root does not learn of moves between other Sets",
 		file: "internal/setcare/settle.go", in: []string{"allocsvr"},
-		edits: []edit{{old: "rpc.SetMovesToProto(f.Open)", new: "rpc.SetMovesToProto(open[:0])"}},
+		edits: []edit{{old: "rpc.SetMovesToProto(f.Open)", new: "rpc.SetMovesToProto(f.Open[:0])"}},
 	},
 	{
 		rule: "sets-settled-moves", name: "a move that a settled root does not know seals all the same",

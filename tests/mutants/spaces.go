@@ -20,6 +20,9 @@ var spaceMutants = []mutant{
 		{"max(r.cfg.Sections(), len(t.Sections))", "r.cfg.Sections()"}}},
 	{rule: "keys-before-space", name: "a space is served without the secret of its string keys", file: "allocsvr/alloc.go", in: []string{"allocsvr"}, edits: []edit{
 		{"	a.keys.Store(&keys)\n", "	_ = keys\n"}}},
+	{rule: "growing-holds-up-nothing", name: "a node holds its lock over messages to stores", file: "allocsvr/extend.go", in: []string{"allocsvr"}, edits: []edit{
+		{"	all, err := keyhash.New(", "	n.growing.Lock()\n	defer n.growing.Unlock()\n	all, err := keyhash.New("},
+		{"	n.growing.Lock() // not over the messages above\n	defer n.growing.Unlock()\n", ""}}},
 	{rule: "unheard-is-asked-again", name: "a node that has not heard of a space ends the call", file: "internal/sdk/call/rules.go", in: []string{"client"}, edits: []edit{
 		{"return Final(err) && !errors.Is(err, seq.ErrUnknownSpace)", "return Final(err)"}}},
 	{rule: "unheard-is-asked-again", name: "a store that missed a space is not told", file: "internal/storeclient/lists.go", in: []string{"internal/storeclient"}, edits: []edit{
