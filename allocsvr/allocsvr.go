@@ -276,7 +276,7 @@ func (s *Server) runSession(ctx context.Context) error {
 // assembled are the parts of a running server: the node, and what a process has.
 type assembled struct {
 	*Node
-	srv    *grpc.Server
+	srv    *rpc.Server
 	health *health.Server
 	view   *membership.View
 	follow follower

@@ -22,7 +22,7 @@ const goodbye = 50 * time.Millisecond
 // reason why nothing is served yet, and grpc.health.v1 with NOT_SERVING.
 type starting struct {
 	lis  net.Listener
-	srv  *grpc.Server
+	srv  *rpc.Server
 	done chan struct{} // closed when Serve has returned
 
 	mu  sync.Mutex // guards why

@@ -48,7 +48,7 @@ type Router struct {
 	respLis net.Listener // nil without a RESP front
 	pageLis net.Listener // nil without a console
 	services
-	srv    *grpc.Server
+	srv    *rpc.Server
 	health *health.Server
 	calls  telemetry.Calls
 	http   httpStats

@@ -31,7 +31,7 @@ type server struct {
 }
 
 // newServer is a gRPC server with the store, its health and reflection.
-func newServer(cfg Config, addr string, r *replica, known func() []membership.Member, creds credentials.TransportCredentials, extra ...grpc.ServerOption) *grpc.Server {
+func newServer(cfg Config, addr string, r *replica, known func() []membership.Member, creds credentials.TransportCredentials, extra ...grpc.ServerOption) *rpc.Server {
 	g := rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, Creds: creds, Auth: cfg.Guard, Refused: cfg.Refused, MaxRecv: storewire.MaxRequest},
 		append(extra, grpc.MaxSendMsgSize(storewire.MaxReply), grpc.ChainUnaryInterceptor(addressedTo(r.core.identity.UUID)))...)
 	s := &server{replica: r, addr: addr, guard: cfg.Guard, refused: cfg.Refused, known: known}

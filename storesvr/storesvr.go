@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/telemetry"
 	"github.com/seqsvr/seqsvr/membership"
@@ -23,7 +21,7 @@ type Store struct {
 	cfg     Config
 	replica *replica
 	listen  net.Listener
-	server  *grpc.Server
+	server  *rpc.Server
 	gossip  *gossip
 	calls   telemetry.Calls
 

@@ -6,28 +6,31 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/encoding"
-	protocodec "google.golang.org/grpc/encoding/proto"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/peer"
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/grpc/tap"
 
+	"github.com/seqsvr/seqsvr/internal/auth"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
 // Bounds of one connection. Of messages that have not come whole it may have as many bytes
-// as two of the largest; one that sends more is closed. gRPC takes whole messages into
-// memory before a handler sees them, so these are counted where the bytes pass. Replies that
+// as two of the largest, and maxStranger until it has shown who it is, where it must; one that
+// sends more is closed. gRPC takes whole messages into memory before a handler sees them, so these
+// are counted where the bytes pass. Replies that
 // the peer does not read stay in memory after the handler has returned: each counts from
 // when it is encoded until gRPC lets its bytes go, which it also does if the call is cancelled.
 const (
+	maxStranger = 64 << 10
+	// strangerTimeout closes a connection that has not shown who it is, if no message of it has
+	// come whole for so long.
+	strangerTimeout = 5 * time.Second
 	// maxUnread is how many bytes of replies a peer may leave unread before its calls are
 	// refused. One reply counts as half of it at most: a large one that is on its way must not
 	// have the calls beside it refused.
@@ -35,7 +38,7 @@ const (
 	// muchUnread is of all peers of a server together; beyond it each has fewUnread.
 	muchUnread = 32 << 20
 	fewUnread  = maxUnread / 8
-	// overhead is taken off for each message beside its own bytes: headers and frames. It
+	// overhead is taken off for each message beside its own bytes, and a 64th of these: frames. It
 	// errs on the side of the peer.
 	overhead = 1 << 10
 	// writeTimeout ends a connection whose peer takes nothing for so long.
@@ -45,12 +48,17 @@ const (
 	// idleTimeout ends a connection that has had no call for so long. Callers connect again
 	// by themselves.
 	idleTimeout = 15 * time.Minute
-	// maxHeader bounds the headers of one call in bytes.
-	maxHeader = 16 << 10
+	// maxHeader bounds the headers of one call in bytes, maxHeaders their names.
+	maxHeader  = 16 << 10
+	maxHeaders = 64
 )
 
-// errUnfinished closes a connection.
-var errUnfinished = errors.New("too many bytes of unfinished messages")
+// What refuses a call of a connection, or closes it.
+var (
+	errUnfinished = fmt.Errorf("%w: too many bytes of unfinished messages", seq.ErrOverloaded)
+	errHeaders    = fmt.Errorf("%w: a call with more than %d headers", seq.ErrBadArgument, maxHeaders)
+	errStranger   = fmt.Errorf("%w: more than %d bytes of unfinished messages, and no certificate or token", seq.ErrUnauthenticated, maxStranger)
+)
 
 // errUnread refuses the calls of a peer that does not read.
 var errUnread = fmt.Errorf("%w: replies that were not read", seq.ErrOverloaded)
@@ -58,22 +66,50 @@ var errUnread = fmt.Errorf("%w: replies that were not read", seq.ErrOverloaded)
 // traffic is a connection that counts what of it is in memory.
 type traffic struct {
 	net.Conn
-	limit      int64 // of unfinished
-	refused    *Refused
-	all        *atomic.Int64 // unread of all connections of the server
-	closed     atomic.Bool
-	unread     atomic.Int64 // bytes of replies that gRPC holds
-	unfinished atomic.Int64 // bytes that were read and are not of a whole message
+	memory
+	limit   int64 // of unfinished
+	refused *Refused
+	all     *atomic.Int64 // unread of all connections of the server
+	closed  atomic.Bool
+	unread  atomic.Int64 // bytes of replies that gRPC holds
 }
 
-// Read implements net.Conn.
-func (t *traffic) Read(b []byte) (int, error) {
-	n, err := t.Conn.Read(b)
-	if t.unfinished.Add(int64(n)) > t.limit {
-		t.refused.Note(RefusedUnfinished, t.address())
-		return 0, errUnfinished
+// arrived counts bytes of a message that is not whole, or the cost of its call.
+func (t *traffic) arrived(n int64, control bool) error {
+	limit, err := t.limit, errUnfinished
+	if t.stranger.Load() {
+		limit, err = maxStranger, errStranger
 	}
-	return n, err
+	if t.unfinished.Add(n) > limit {
+		t.refused.Note(RefusedUnfinished, t.address())
+		return err
+	}
+	return t.draw(control)
+}
+
+// draw draws from the account if that is needed.
+func (t *traffic) draw(control bool) error {
+	if t.held() <= t.drawn.Load()+freely {
+		return nil
+	}
+	return t.account.draw(t, control)
+}
+
+// drop closes the connection for a reason of the server's.
+func (t *traffic) drop(why Reason) {
+	t.refused.Note(why, t.address())
+	_ = t.Close()
+}
+
+// watch closes a stranger that sends nothing that counts.
+func (t *traffic) watch() {
+	switch {
+	case !t.stranger.Load() || t.closed.Load():
+	case t.heard.Swap(false) || t.work.Load() > 0:
+		time.AfterFunc(strangerTimeout, t.watch)
+	default:
+		t.drop(RefusedStranger)
+	}
 }
 
 // Write implements net.Conn.
@@ -92,7 +128,9 @@ func (t *traffic) address() string { return t.Conn.RemoteAddr().String() }
 
 // Close implements net.Conn.
 func (t *traffic) Close() error {
-	t.closed.Store(true)
+	if !t.closed.Swap(true) {
+		t.account.leave(t)
+	}
 	t.forget()
 	return t.Conn.Close()
 }
@@ -107,13 +145,6 @@ func lower(v *atomic.Int64, n int64) int64 {
 		if off := min(old, n); v.CompareAndSwap(old, old-off) {
 			return off
 		}
-	}
-}
-
-// came notes that a whole message has arrived.
-func (t *traffic) came(m any) {
-	if t != nil {
-		lower(&t.unfinished, size(m)+overhead)
 	}
 }
 
@@ -141,14 +172,6 @@ func (t *traffic) full() error {
 		return nil
 	}
 	return fmt.Errorf("%w: this connection has more than %d bytes of them", errUnread, limit)
-}
-
-// size is how many bytes a message travels as; 0 for what is no message.
-func size(m any) int64 {
-	if pm, ok := m.(proto.Message); ok {
-		return int64(proto.Size(pm))
-	}
-	return 0
 }
 
 // trafficOf is the connection that a call came by; nil for other transports.
@@ -192,115 +215,73 @@ func (i connInfo) GetCommonAuthInfo() credentials.CommonAuthInfo {
 // counting are credentials of a listener that count the bytes of each connection.
 type counting struct {
 	credentials.TransportCredentials
-	limit int64         // of the bytes of unfinished messages of one
-	all   *atomic.Int64 // bytes of replies that gRPC holds, of all
+	limit   int64         // of the bytes of unfinished messages of one
+	all     *atomic.Int64 // bytes of replies that gRPC holds, of all
+	account *account
+	guard   *auth.Guard
 	// refused counts the connections that are closed. If nil, none is counted.
 	refused *Refused
 }
 
 // countingCreds counts below creds; nil is plaintext.
-func countingCreds(creds credentials.TransportCredentials, limit int, refused *Refused) counting {
+func countingCreds(creds credentials.TransportCredentials, limit int, guard *auth.Guard, refused *Refused) counting {
 	if creds == nil {
 		creds = insecure.NewCredentials()
 	}
-	return counting{creds, int64(limit), new(atomic.Int64), refused}
+	return counting{creds, int64(limit), new(atomic.Int64), newAccount(memoryBudget, strangersBudget), guard, refused}
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
 func (c counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	t := &traffic{Conn: raw, limit: c.limit, all: c.all, refused: c.refused}
+	t := &traffic{Conn: raw, limit: c.limit, all: c.all, refused: c.refused, memory: memory{account: c.account}}
 	conn, info, err := c.TransportCredentials.ServerHandshake(t)
 	if err != nil {
 		return nil, nil, err
 	}
-	return conn, connInfo{info, t}, nil
+	if shown, ok := info.(shownInfo); c.guard.Mode() == auth.Require && (!ok || !proves(c.guard, auth.Who{Shown: shown.shown})) {
+		t.stranger.Store(true)
+		time.AfterFunc(strangerTimeout, t.watch)
+	}
+	return &framed{Conn: conn, traffic: t, skip: len(http2.ClientPreface)}, connInfo{info, t}, nil
+}
+
+// proves reports whether there is somebody for whom w speaks.
+func proves(guard *auth.Guard, w auth.Who) bool {
+	_, role := guard.Holder(w)
+	return role != ""
+}
+
+// tap is a grpc.InTapHandle. It closes a connection with headers that nobody needs, and looks at who
+// calls before the message comes, for as long as the connection has not shown it.
+func (c counting) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
+	many := len(info.Header) > maxHeaders
+	if !many && c.guard.Mode() != auth.Require {
+		return ctx, nil
+	}
+	switch t := trafficOf(ctx); {
+	case t == nil:
+	case many: // gRPC keeps the headers of a call that is refused here until its connection ends
+		if !t.closed.Load() {
+			t.drop(RefusedUnfinished)
+		}
+		return ctx, ToStatus(errHeaders)
+	case t.stranger.Load() && proves(c.guard, WhoOf(ctx)):
+		t.stranger.Store(false)
+	}
+	return ctx, nil
 }
 
 // Clone implements credentials.TransportCredentials.
 func (c counting) Clone() credentials.TransportCredentials {
-	return counting{c.TransportCredentials.Clone(), c.limit, c.all, c.refused}
-}
-
-// reply is a message for a peer whose connection counts it.
-type reply struct {
-	m       any
-	traffic *traffic
-}
-
-// reply is the message as it is to be handed to gRPC; a nil connection counts nothing.
-func (t *traffic) reply(m any) any {
-	if t == nil {
-		return m
-	}
-	return reply{m, t}
-}
-
-// codec is the codec of protobuf that counts replies for as long as gRPC holds their bytes.
-type codec struct{ encoding.CodecV2 }
-
-func newCodec() codec { return codec{encoding.GetCodecV2(protocodec.Name)} }
-
-// Marshal implements encoding.CodecV2. Replies that are too small for a pool are not counted:
-// a connection has as many as it may have calls.
-func (c codec) Marshal(v any) (mem.BufferSlice, error) {
-	r, ok := v.(reply)
-	if !ok {
-		return c.CodecV2.Marshal(v)
-	}
-	m, ok := r.m.(proto.Message)
-	if !ok {
-		return c.CodecV2.Marshal(r.m)
-	}
-	size := proto.Size(m)
-	if mem.IsBelowBufferPoolingThreshold(size) {
-		return c.CodecV2.Marshal(m)
-	}
-	buf := buffers.Get(size)
-	if _, err := (proto.MarshalOptions{UseCachedSize: true}).MarshalAppend((*buf)[:0], m); err != nil {
-		buffers.Put(buf)
-		return nil, fmt.Errorf("encode a reply: %w", err)
-	}
-	return mem.BufferSlice{mem.NewBuffer(buf, r.traffic.hold(min(int64(cap(*buf)), maxUnread/2)))}, nil
-}
-
-// held is where the bytes of a reply go once gRPC has written or dropped them.
-type held struct{ count *count }
-
-// count is what a reply counts for, until it is over.
-type count struct {
-	traffic *traffic
-	bytes   int64
-	over    atomic.Bool
-}
-
-func (c *count) end() {
-	if !c.over.Swap(true) {
-		c.traffic.gone(c.bytes)
-	}
-}
-
-// hold counts the bytes of a reply. gRPC now and then forgets the bytes of a call that was
-// cancelled without giving them back; these count until they are collected as garbage.
-func (t *traffic) hold(bytes int64) *held {
-	t.goes(bytes)
-	h := &held{&count{traffic: t, bytes: bytes}}
-	runtime.AddCleanup(h, (*count).end, h.count)
-	return h
-}
-
-// Get implements mem.BufferPool.
-func (*held) Get(n int) *[]byte { return buffers.Get(n) }
-
-// Put implements mem.BufferPool.
-func (h *held) Put(b *[]byte) {
-	h.count.end()
-	buffers.Put(b)
+	c.TransportCredentials = c.TransportCredentials.Clone()
+	return c
 }
 
 // counted is a stream whose messages are counted.
 type counted struct {
 	grpc.ServerStream
 	traffic *traffic
+	call    *call
 	begun   time.Time
 	sending atomic.Int64 // since when a message waits to be sent, in ns after begun; 0: none
 }
@@ -318,13 +299,7 @@ func (c *counted) SendMsg(m any) error {
 }
 
 // RecvMsg implements grpc.ServerStream.
-func (c *counted) RecvMsg(m any) error {
-	err := c.ServerStream.RecvMsg(m)
-	if err == nil {
-		c.traffic.came(m)
-	}
-	return err
-}
+func (c *counted) RecvMsg(m any) error { return c.call.receive(c.ServerStream.RecvMsg, m) }
 
 // run lets the handler serve the stream, and ends it with seq.ErrOverloaded if its peer
 // does not read for writeTimeout: a handler that sends would wait for ever, with all that

@@ -236,7 +236,7 @@ func TestRepliesOfCallsThatWereCancelledAreForgotten(t *testing.T) {
 }
 
 func TestAReplyThatIsNeverGivenBackCountsUntilItIsCollected(t *testing.T) {
-	conn := &traffic{all: new(atomic.Int64)}
+	conn := newTraffic(nil, maxUnread)
 	if _, err := newCodec().Marshal(conn.reply(&pb.NextRequest{Space: string(make([]byte, 100<<10))})); err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestAReplyThatIsNeverGivenBackCountsUntilItIsCollected(t *testing.T) {
 
 // A reply of many megabytes takes its time on a busy machine, in which leases are renewed.
 func TestOneLargeReplyRefusesNoCallBesideIt(t *testing.T) {
-	conn := &traffic{all: new(atomic.Int64)}
+	conn := newTraffic(nil, maxUnread)
 	c := newCodec()
 	large := conn.reply(&pb.NextRequest{Space: string(make([]byte, 8<<20))})
 	first, err := c.Marshal(large)
@@ -323,7 +323,7 @@ func TestAConnectionWithTooManyUnfinishedMessagesIsClosed(t *testing.T) {
 }
 
 func TestACallOfAPeerThatReadsNothingIsRefusedBeforeAndAfterItsHandler(t *testing.T) {
-	conn := &traffic{all: new(atomic.Int64)}
+	conn := newTraffic(nil, maxUnread)
 	ctx := peer.NewContext(t.Context(), &peer.Peer{AuthInfo: connInfo{traffic: conn}})
 	info := &grpc.UnaryServerInfo{FullMethod: pb.Sequence_Next_FullMethodName}
 	call := func(during func()) (called bool, err error) {
@@ -350,7 +350,8 @@ func TestWhenMuchIsUnreadEachConnectionMayLeaveLess(t *testing.T) {
 	var all atomic.Int64
 	raw, other := net.Pipe()
 	defer other.Close()
-	conn, full := &traffic{Conn: raw, all: &all}, &traffic{all: &all}
+	conn, full := newTraffic(raw, 0), newTraffic(nil, 0)
+	conn.all, full.all = &all, &all
 	conn.goes(fewUnread + 1)
 	if err := conn.full(); err != nil {
 		t.Errorf("with little unread elsewhere: %v", err)
@@ -368,19 +369,5 @@ func TestWhenMuchIsUnreadEachConnectionMayLeaveLess(t *testing.T) {
 	conn.goes(7)
 	if n := all.Load(); n != muchUnread {
 		t.Errorf("%d bytes of a closed connection count as unread", n-muchUnread)
-	}
-}
-
-func TestOfUnfinishedMessagesNoMoreThanTheLimitIsRead(t *testing.T) {
-	raw, other := net.Pipe()
-	defer raw.Close()
-	defer other.Close()
-	conn := &traffic{Conn: raw, limit: 100, all: new(atomic.Int64)}
-	go func() { _, _ = other.Write(make([]byte, 101)) }()
-	if n, err := io.ReadFull(conn, make([]byte, 100)); err != nil {
-		t.Errorf("up to the limit: %d, %v", n, err)
-	}
-	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, errUnfinished) {
-		t.Errorf("beyond it: got %v, want %v", err, errUnfinished)
 	}
 }

@@ -3,7 +3,6 @@ package rpc
 import (
 	"context"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -17,7 +16,7 @@ type namedHealth struct {
 	services map[string]bool
 }
 
-func newNamedHealth(h *health.Server, srv *grpc.Server, more []string) namedHealth {
+func newNamedHealth(h *health.Server, srv *Server, more []string) namedHealth {
 	n := namedHealth{h, map[string]bool{}}
 	for name := range srv.GetServiceInfo() {
 		n.services[name] = true

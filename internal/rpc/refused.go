@@ -34,6 +34,10 @@ const (
 	RefusedUnread Reason = "unread"
 	// RefusedUnfinished is a connection with too many bytes of messages that are not whole.
 	RefusedUnfinished Reason = "unfinished"
+	// RefusedCompressed is a call whose messages are compressed.
+	RefusedCompressed Reason = "compressed"
+	// RefusedStranger is a connection that has not shown who it is, and sends nothing that counts.
+	RefusedStranger Reason = "stranger"
 	// RefusedConnections is a connection for which there was no place.
 	RefusedConnections Reason = "connections"
 	// RefusedCertificate is a handshake whose certificate does not hold.
@@ -62,6 +66,8 @@ var reasons = []struct {
 	{RefusedQuota, true, []error{seq.ErrQuota}},
 	{RefusedUnread, false, []error{errUnread}},
 	{RefusedUnfinished, false, nil},
+	{RefusedCompressed, false, []error{errCompressed}},
+	{RefusedStranger, true, nil},
 	{RefusedConnections, false, nil},
 	{RefusedPage, false, nil},
 	{RefusedRaise, true, []error{seq.ErrJump}},

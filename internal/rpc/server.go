@@ -104,7 +104,7 @@ type ServerConfig struct {
 // NewServer is a gRPC server with this module's keepalive, message limits, error
 // translation and panic recovery. The extra options come after and may override them;
 // chained interceptors among them see errors before they are translated.
-func NewServer(cfg ServerConfig, extra ...grpc.ServerOption) *grpc.Server {
+func NewServer(cfg ServerConfig, extra ...grpc.ServerOption) *Server {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -112,7 +112,7 @@ func NewServer(cfg ServerConfig, extra ...grpc.ServerOption) *grpc.Server {
 		cfg.MaxConcurrentStreams = 256
 	}
 	cfg.MaxRecv = cmp.Or(cfg.MaxRecv, MaxRecv)
-	g := newGuard(cfg)
+	g, creds := newGuard(cfg), countingCreds(cfg.Creds, 2*cfg.MaxRecv, cfg.Auth, cfg.Refused)
 	opts := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(cfg.MaxRecv),
 		grpc.MaxHeaderListSize(maxHeader),
@@ -124,7 +124,8 @@ func NewServer(cfg ServerConfig, extra ...grpc.ServerOption) *grpc.Server {
 		grpc.MaxConcurrentStreams(cfg.MaxConcurrentStreams),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinimum, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, MaxConnectionIdle: idleTimeout}),
-		grpc.Creds(countingCreds(cfg.Creds, 2*cfg.MaxRecv, cfg.Refused)),
+		grpc.Creds(creds),
+		grpc.InTapHandle(creds.tap),
 		experimental.BufferPool(buffers),
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.ChainUnaryInterceptor(g.unary),
@@ -137,7 +138,7 @@ func NewServer(cfg ServerConfig, extra ...grpc.ServerOption) *grpc.Server {
 		opts = append(opts, grpc.ChainUnaryInterceptor(a.unary), grpc.ChainStreamInterceptor(a.stream))
 	}
 	opts = append(opts, grpc.ChainUnaryInterceptor(newAside().unary))
-	return grpc.NewServer(append(opts, extra...)...)
+	return &Server{grpc.NewServer(append(opts, extra...)...), g}
 }
 
 // Guard is the interceptor that NewServer puts before every unary handler, for callers
@@ -175,7 +176,6 @@ func (g guard) admit(ctx context.Context) error {
 func (g guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
 	defer g.finish(ctx, info.FullMethod, &err)
 	t := trafficOf(ctx)
-	t.came(req)
 	if err := errors.Join(t.full(), g.admit(ctx)); err != nil {
 		return nil, err
 	}
@@ -196,11 +196,16 @@ func (g guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServer
 	if err := errors.Join(t.full(), g.admit(stream.Context())); err != nil {
 		return err
 	}
+	one, err := g.begin(stream.Context(), aside{}.has(info.FullMethod))
+	if err != nil {
+		return err
+	}
 	if t == nil {
 		return next(srv, stream)
 	}
-	c := &counted{ServerStream: stream, traffic: t, begun: time.Now()}
+	c := &counted{ServerStream: stream, traffic: t, call: one, begun: time.Now()}
 	return c.run(func() (err error) {
+		defer one.end()
 		defer g.finish(stream.Context(), info.FullMethod, &err)
 		return next(srv, c)
 	})
@@ -220,7 +225,7 @@ func (g guard) finish(ctx context.Context, method string, err *error) {
 		return
 	}
 	cause := *err
-	*err = ToStatus(cause)
+	*err = callStatus(cause)
 	g.refused.noteCall(ctx, cause)
 	if status.Code(*err) == codes.Internal {
 		g.log.Error("call failed", "method", method, "error", cause)
@@ -244,7 +249,7 @@ func Serving(works bool) healthpb.HealthCheckResponse_ServingStatus {
 // are registered and before Serve. The health of the empty name starts as SERVING;
 // Shutdown on the result tells balancers that the process leaves. A service without a
 // health of its own, registered or one of more, has that of the empty name.
-func RegisterHealth(srv *grpc.Server, more ...string) *health.Server {
+func RegisterHealth(srv *Server, more ...string) *health.Server {
 	h := health.NewServer()
 	healthpb.RegisterHealthServer(srv, newNamedHealth(h, srv, more))
 	reflection.Register(srv)
@@ -255,7 +260,7 @@ func RegisterHealth(srv *grpc.Server, more ...string) *health.Server {
 // most StopBound. It closes lis. Nil after ctx ended; else the reason why the
 // listener failed. A handler of a long stream should return when its daemon leaves,
 // or every stop takes the whole bound.
-func Serve(ctx context.Context, srv *grpc.Server, lis net.Listener) error {
+func Serve(ctx context.Context, srv *Server, lis net.Listener) error {
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(lis) }()
 	select {

@@ -72,7 +72,7 @@ type Node struct {
 	lis     net.Listener
 
 	mu   sync.Mutex // guards all below
-	srv  *grpc.Server
+	srv  *rpc.Server
 	gate *gate
 	hang chan struct{} // open while the node hangs; nil: it does not
 	bare bool          // it serves sequences only
