@@ -53,6 +53,7 @@ func (r *Router) SetLimits(cfg Config) error {
 	}
 	r.inWork.SetLimit(cmp.Or(cfg.MaxInWork, DefaultMaxInWork))
 	r.maxBody.Store(int64(cmp.Or(cfg.HTTPMaxBody, DefaultHTTPMaxBody)))
+	r.budget.SetMost(max(budget, 2*r.maxBody.Load()))
 	r.resp.SetLimits(resp.Limits{MaxConns: cfg.RESPMaxConns, MaxPipeline: cfg.RESPMaxPipeline})
 	return nil
 }

@@ -311,3 +311,25 @@ func TestOneBinderAloneAlwaysCompletesItsList(t *testing.T) {
 		})
 	}
 }
+
+func TestStoresAreBoundInTheOrderOfTheirUUIDs(t *testing.T) {
+	for seed := range uint64(5) {
+		bubble.Test(t, func(t *testing.T) {
+			w := newBindings(t, seed, []string{"1 2 3"})
+			defer w.stop()
+			if err := errors.Join(w.connect(20*time.Second, "1 2 3")...); err != nil {
+				t.Fatal(err)
+			}
+			var bound []string
+			for _, step := range w.steps {
+				addr, what, _ := strings.Cut(step, " ")
+				if !strings.HasPrefix(what, pb.BindStep_BIND_STEP_COMPLETE.String()) {
+					bound = append(bound, w.stores[addr].disk.meta.UUID)
+				}
+			}
+			if len(bound) != 3 || !slices.IsSorted(bound) {
+				t.Errorf("seed %d: bound %q by the steps %q", seed, bound, w.steps)
+			}
+		})
+	}
+}

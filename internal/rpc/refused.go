@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc/peer"
 
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -304,4 +305,13 @@ func (r *Refused) list(count func(*tally, int64) uint64) (all []Refusal) {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Address, b.Address))
 	})
 	return all
+}
+
+// RecentToProto is Recent for the wire, at most 64 of them.
+func (r *Refused) RecentToProto() (out []*pb.Refusal) {
+	recent := r.Recent()
+	for _, one := range recent[:min(len(recent), 64)] {
+		out = append(out, &pb.Refusal{Reason: string(one.Reason), Address: one.Address, Count: one.Count})
+	}
+	return out
 }

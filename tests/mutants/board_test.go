@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -158,6 +159,12 @@ func TestABoardTellsWhatBecomesOfEveryMutantInOneBinary(t *testing.T) {
 }
 
 func TestABoardAsksTheTestOfTheLastTimeFirst(t *testing.T) {
+	b, _ := newManyBoard(t, nil, "")
+	m := changesOfMany[0].m
+	s, err := b.suite("p")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, row := range []struct{ last, by string }{
 		{"p TestSet", "p TestSet"},
 		{"p TestSet/row (hang: test timeout)", "p TestSet"},
@@ -166,13 +173,13 @@ func TestABoardAsksTheTestOfTheLastTimeFirst(t *testing.T) {
 		{"p TestNote/row", "p TestSet"},
 		{"q TestSet", "p TestSet"},
 	} {
-		m := changesOfMany[0].m
-		b, _ := newManyBoard(t, map[string]string{m.String(): row.last}, "")
+		b.last = map[string]string{m.String(): row.last}
+		s.tests, s.order, s.surveyed = map[string]*test{}, nil, sync.Once{}
 		if by, err := b.switchOn(m); by != row.by || err != nil {
 			t.Errorf("%q: got %q, %v, want %q", row.last, by, err, row.by)
 		}
 		var asked []string
-		for name, test := range b.suites["p"].tests {
+		for name, test := range s.tests {
 			if test.Passes {
 				asked = append(asked, name)
 			}

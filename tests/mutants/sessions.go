@@ -47,7 +47,7 @@ var leaseMutants = []mutant{
 		file: "storesvr/acceptor/acceptor.go", in: []string{"storesvr/acceptor"}, edits: []edit{
 			{"		delete(a.leases.seals, r)\n", "		_ = a.leases.seals\n"}}},
 	{rule: "offered-beside-own", name: "an offer throws away the counters of this machine",
-		file: "allocsvr/handover/kept.go", in: []string{"allocsvr"}, edits: []edit{
+		file: "allocsvr/handover/kept.go", in: []string{"allocsvr/handover"}, edits: []edit{
 			{"		k.offered[s.ID] = s\n", "		k.offered[s.ID] = s\n		delete(k.own, s.ID)\n"}}},
 	{rule: "session-ended-stops", name: "a node whose session was ended goes on without one", file: "allocsvr/refusals.go", in: []string{"allocsvr"}, edits: []edit{
 		{"	if errors.Is(err, seq.ErrSessionEnded) && ", "	if false && "}}},
