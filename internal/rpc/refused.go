@@ -38,6 +38,8 @@ const (
 	RefusedCompressed Reason = "compressed"
 	// RefusedStranger is a connection that has not shown who it is, and sends nothing that counts.
 	RefusedStranger Reason = "stranger"
+	// RefusedCancelled is a connection of a peer that cancels calls before they are served, without end.
+	RefusedCancelled Reason = "cancelled"
 	// RefusedConnections is a connection for which there was no place.
 	RefusedConnections Reason = "connections"
 	// RefusedCertificate is a handshake whose certificate does not hold.
@@ -68,6 +70,7 @@ var reasons = []struct {
 	{RefusedUnfinished, false, nil},
 	{RefusedCompressed, false, []error{errCompressed}},
 	{RefusedStranger, true, nil},
+	{RefusedCancelled, false, nil},
 	{RefusedConnections, false, nil},
 	{RefusedPage, false, nil},
 	{RefusedRaise, true, []error{seq.ErrJump}},
