@@ -13,15 +13,15 @@ var transportMutants = []mutant{
 	{rule: "unread-replies-are-bounded", name: "much that is unread elsewhere changes nothing", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"		limit = fewUnread\n", "		limit = maxUnread\n"}}},
 	{rule: "unread-replies-are-bounded", name: "what a closed connection has not read counts for ever", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
-		{"	t.closed.Store(true)\n	t.forget()\n", ""}}},
-	{rule: "unread-replies-are-bounded", name: "a reply that was dropped counts for ever", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"	t.forget()\n	return t.Conn.Close()\n", "	return t.Conn.Close()\n"}}},
+	{rule: "unread-replies-are-bounded", name: "a reply that was dropped counts for ever", file: "internal/rpc/codec.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"		c.traffic.gone(c.bytes)\n", ""}}},
-	{rule: "unread-replies-are-bounded", name: "a reply that is never given back counts for ever", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
+	{rule: "unread-replies-are-bounded", name: "a reply that is never given back counts for ever", file: "internal/rpc/codec.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"	runtime.AddCleanup(h, (*count).end, h.count)\n", "	_ = runtime.NumCPU\n"}}},
-	{rule: "unread-replies-are-bounded", name: "one large reply has the calls beside it refused", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
+	{rule: "unread-replies-are-bounded", name: "one large reply has the calls beside it refused", file: "internal/rpc/codec.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"min(int64(cap(*buf)), maxUnread/2)", "int64(cap(*buf))"}}},
 	{rule: "unfinished-messages-are-bounded", name: "a connection may begin any number of messages", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
-		{"		return 0, errUnfinished\n", "		return n, err\n"}}},
+		{"	if t.unfinished.Add(n) > limit {\n", "	if t.unfinished.Add(n) > limit && false {\n"}}},
 	{rule: "cancelled-calls-are-bounded", name: "calls are cancelled without end", file: "internal/rpc/resets.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"		return 0, errCancels\n	}\n	return n, err\n", "		return n, err\n	}\n	return n, err\n"}, {"	_ = w.Close() // its reader ends\n", ""}}},
 	{rule: "cancelled-calls-are-bounded", name: "calls that the server resets cost nothing", file: "internal/rpc/resets.go", in: []string{"internal/rpc"}, edits: []edit{
@@ -31,7 +31,7 @@ var transportMutants = []mutant{
 	{rule: "cancelled-calls-are-bounded", name: "what was served is saved up without end", file: "internal/rpc/resets.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"w != nil && w.served.Load() < w.by.burst", "w != nil"}}},
 	{rule: "cancelled-calls-are-bounded", name: "strangers call without end", file: "internal/rpc/cancels.go", in: []string{"internal/rpc"}, edits: []edit{
-		{"		t.calls.cancelled(1)\n", ""}}},
+		{"		t.wire.cancelled(1)\n", ""}}},
 	{rule: "cancelled-calls-are-bounded", name: "who cancels is remembered for ever", file: "internal/rpc/cancels.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"	if len(c.peers) < maxPeers {\n", "	if true {\n"}}},
 	{rule: "callers-may-give-up", name: "an outage closes connections", file: "internal/rpc/resets.go", in: []string{"internal/rpc"}, edits: []edit{
