@@ -13,15 +13,15 @@ var transportMutants = []mutant{
 	{rule: "unread-replies-are-bounded", name: "much that is unread elsewhere changes nothing", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"		limit = fewUnread\n", "		limit = maxUnread\n"}}},
 	{rule: "unread-replies-are-bounded", name: "what a closed connection has not read counts for ever", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
-		{"	t.closed.Store(true)\n	t.forget()\n", ""}}},
-	{rule: "unread-replies-are-bounded", name: "a reply that was dropped counts for ever", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"	t.forget()\n	return t.Conn.Close()\n", "	return t.Conn.Close()\n"}}},
+	{rule: "unread-replies-are-bounded", name: "a reply that was dropped counts for ever", file: "internal/rpc/codec.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"		c.traffic.gone(c.bytes)\n", ""}}},
-	{rule: "unread-replies-are-bounded", name: "a reply that is never given back counts for ever", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
+	{rule: "unread-replies-are-bounded", name: "a reply that is never given back counts for ever", file: "internal/rpc/codec.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"	runtime.AddCleanup(h, (*count).end, h.count)\n", "	_ = runtime.NumCPU\n"}}},
-	{rule: "unread-replies-are-bounded", name: "one large reply has the calls beside it refused", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
+	{rule: "unread-replies-are-bounded", name: "one large reply has the calls beside it refused", file: "internal/rpc/codec.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"min(int64(cap(*buf)), maxUnread/2)", "int64(cap(*buf))"}}},
 	{rule: "unfinished-messages-are-bounded", name: "a connection may begin any number of messages", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
-		{"		return 0, errUnfinished\n", "		return n, err\n"}}},
+		{"	if t.unfinished.Add(n) > limit {\n", "	if t.unfinished.Add(n) < 0 {\n"}}},
 	{rule: "everybody-has-a-share", name: "one caller may have it all", file: "internal/rpc/admission.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"	return sum <= limit/2 || sum <= limit-limit/8 && own <= limit/sharers\n", "	return sum <= limit\n"}}},
 	{rule: "everybody-has-a-share", name: "no room for who comes late", file: "internal/rpc/admission.go", in: []string{"internal/rpc"}, edits: []edit{
