@@ -21,7 +21,7 @@ var transportMutants = []mutant{
 	{rule: "unread-replies-are-bounded", name: "one large reply has the calls beside it refused", file: "internal/rpc/codec.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"min(int64(cap(*buf)), maxUnread/2)", "int64(cap(*buf))"}}},
 	{rule: "unfinished-messages-are-bounded", name: "a connection may begin any number of messages", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
-		{"	if t.unfinished.Add(n) > limit {\n", "	if t.unfinished.Add(n) < 0 {\n"}}},
+		{"	if t.unfinished.Add(n) > limit {\n", "	if t.unfinished.Add(n) > limit && n < 0 {\n"}}},
 	{rule: "everybody-has-a-share", name: "one caller may have it all", file: "internal/rpc/admission.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"	return sum <= limit/2 || sum <= limit-limit/8 && own <= limit/sharers\n", "	return sum <= limit\n"}}},
 	{rule: "everybody-has-a-share", name: "no room for who comes late", file: "internal/rpc/admission.go", in: []string{"internal/rpc"}, edits: []edit{
