@@ -316,7 +316,7 @@ func (s *Server) register(p *assembled) {
 		append(s.cfg.Traces.ServerOptions(), s.calls.Options()...)...)
 	p.Register(p.srv)
 	admin := p.admin(p.view, p.follow.describe)
-	admin.Exposed = s.exposed()
+	admin.Exposed, admin.Refused = s.exposed(), s.cfg.Refused
 	if s.cfg.onEtcd() { // before anything is decided
 		admin.Growth.Decide = func(context.Context, seq.Mapping, seq.Space) (seq.Mapping, error) { return seq.Mapping{}, errNoGrowth }
 	}

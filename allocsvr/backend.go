@@ -185,6 +185,7 @@ func describeStores(ctx context.Context, stores []storeclient.Named) []*pb.Store
 			for _, k := range id.GetKeptOut() {
 				out[i].KeptOut = append(out[i].KeptOut, fmt.Sprintf("%s speaks %d", k.GetName(), k.GetProtocol()))
 			}
+			out[i].Refused = id.GetRefused()
 			out[i].WorkerFloorMs, out[i].WorkersKeptUs = id.GetWorkerFloorMs(), id.GetWorkersKeptUs()
 			fellows[i] = id.GetMembers()
 		})

@@ -120,6 +120,11 @@ func TestARestoredSetServesOnlyWhatItIsSettledToHave(t *testing.T) {
 					t.Errorf("section %d is in Set %d by the map, want %d (%+v)", id, in, want, got)
 				}
 			}
+			for i, p := range d.places(9) {
+				if i != restored && p.State != sets.Refused {
+					t.Errorf("Set %d may still take section 9, which was settled elsewhere: it is %v", i, p)
+				}
+			}
 			if err := goOn(); !errors.Is(err, setcare.ErrRefused) {
 				t.Errorf("a coordinator that is late opened a section that was settled since: %v", err)
 			}

@@ -70,6 +70,6 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Caller returns what the router and seqctl call beyond the Client. It is for programs of this module:
+// Caller returns what the router and tools call beyond the Client. It is for programs of this module:
 // others cannot import its package, and nothing of it is promised to them.
 func (c *Client) Caller() *call.Caller { return c.calls }

@@ -313,7 +313,7 @@ func TestANewerTableInAReplyIsAdopted(t *testing.T) {
 	if _, err := c.Next(bounded(t), client.Key{UID: uidOf(cluster, 1)}); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the newer table", func() bool { return c.Routes().Version == 2 })
+	waitFor(t, "the newer table", func() bool { return c.Caller().Table().Routes().Version == 2 })
 }
 
 func TestErrorsThatNoRetryCuresComeAtOnce(t *testing.T) {

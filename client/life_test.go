@@ -107,8 +107,8 @@ func TestClustersOfTwoNamesAreRefusedUnlessOneIsMeant(t *testing.T) {
 	if _, err := c.Next(bounded(t), client.Key{UID: 7}); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the other cluster to be left out", func() bool { return c.Caller().LeftOut()[both[1]] != nil })
-	want(t, c.Caller().LeftOut()[both[1]], seq.ErrForeignCluster)
+	waitFor(t, "the other cluster to be left out", func() bool { return c.Caller().Table().LeftOut()[both[1]] != nil })
+	want(t, c.Caller().Table().LeftOut()[both[1]], seq.ErrForeignCluster)
 }
 
 func TestAnAddressThatPassedToAnotherClusterIsLeftOut(t *testing.T) {
@@ -139,19 +139,19 @@ func TestAnAddressThatPassedToAnotherClusterIsLeftOut(t *testing.T) {
 			if _, err := call(bounded(t), c); err != nil {
 				t.Fatal(err)
 			}
-			waitFor(t, "the address to be left out", func() bool { return c.Caller().LeftOut()[stranger.Addr()] != nil })
-			want(t, c.Caller().LeftOut()[stranger.Addr()], seq.ErrForeignCluster, own.String(), other.String(), stranger.Addr(), "holds to")
+			waitFor(t, "the address to be left out", func() bool { return c.Caller().Table().LeftOut()[stranger.Addr()] != nil })
+			want(t, c.Caller().Table().LeftOut()[stranger.Addr()], seq.ErrForeignCluster, own.String(), other.String(), stranger.Addr(), "holds to")
 			if log.count("is left out") != 1 {
 				t.Fatalf("%d warnings, expected one", log.count("is left out"))
 			}
-			if c.Incarnation() != own {
-				t.Fatalf("holds to %v", c.Incarnation())
+			if c.Caller().Table().Incarnation() != own {
+				t.Fatalf("holds to %v", c.Caller().Table().Incarnation())
 			}
 			// It is the cluster's again.
 			stranger.Live(own)
 			cluster.TakeOver(0, 1)
 			take()
-			waitFor(t, "the address to be used again", func() bool { return c.Caller().LeftOut()[stranger.Addr()] == nil })
+			waitFor(t, "the address to be used again", func() bool { return c.Caller().Table().LeftOut()[stranger.Addr()] == nil })
 		})
 	}
 }
@@ -195,12 +195,12 @@ func TestTheNewestEraIsTakenAtTheStart(t *testing.T) {
 	o, n := living(t, 1, lifeOf(1, 0, 1)), living(t, 1, lifeOf(1, 1, 2))
 	for range 5 {
 		c := dial(t, o, client.Config{Addrs: append(o.Addrs(), n.Addrs()...)})
-		if _, err := c.Next(bounded(t), client.Key{UID: 7}); err != nil || c.Incarnation() != lifeOf(1, 1, 2) {
-			t.Fatalf("%v, %v", c.Incarnation(), err)
+		if _, err := c.Next(bounded(t), client.Key{UID: 7}); err != nil || c.Caller().Table().Incarnation() != lifeOf(1, 1, 2) {
+			t.Fatalf("%v, %v", c.Caller().Table().Incarnation(), err)
 		}
 		// A Client serves as soon as it has taken the newest over.
-		waitFor(t, "the older era to be left out", func() bool { return c.Caller().LeftOut()[o.Addrs()[0]] != nil })
-		want(t, c.Caller().LeftOut()[o.Addrs()[0]], seq.ErrStaleEra)
+		waitFor(t, "the older era to be left out", func() bool { return c.Caller().Table().LeftOut()[o.Addrs()[0]] != nil })
+		want(t, c.Caller().Table().LeftOut()[o.Addrs()[0]], seq.ErrStaleEra)
 	}
 	if n := messages(o); n != 0 {
 		t.Fatalf("%d calls of the older era", n)
@@ -212,7 +212,9 @@ func TestQuestionsToNodesFindARestoredCluster(t *testing.T) {
 	o, n := living(t, 1, lifeOf(1, 0, 1)), living(t, 1, lifeOf(1, 0, 1))
 	o.Publish() // so that the table of o is the newest, and n a server that has said which life it is of
 	c := dial(t, o, client.Config{Addrs: append(o.Addrs(), n.Addrs()...)})
-	waitFor(t, "the newest table", func() bool { return c.Routes().Version == 2 && c.Routes().Nodes[0].Addr == o.Addrs()[0] })
+	waitFor(t, "the newest table", func() bool {
+		return c.Caller().Table().Routes().Version == 2 && c.Caller().Table().Routes().Nodes[0].Addr == o.Addrs()[0]
+	})
 	n.Nodes[0].Kill()
 	n.Live(lifeOf(1, 1, 2))
 	ask := func() error {
@@ -229,7 +231,7 @@ func TestQuestionsToNodesFindARestoredCluster(t *testing.T) {
 	o.Nodes[0].Kill()
 	waitFor(t, "the node to be lost", func() bool { return ask() != nil })
 	n.Nodes[0].Restart()
-	waitFor(t, "an answer of the new era", func() bool { return ask() == nil && c.Incarnation() == lifeOf(1, 1, 2) })
+	waitFor(t, "an answer of the new era", func() bool { return ask() == nil && c.Caller().Table().Incarnation() == lifeOf(1, 1, 2) })
 }
 
 func TestARestoredClusterIsFollowedOnceAndNeverBack(t *testing.T) {
@@ -258,18 +260,18 @@ func TestARestoredClusterIsFollowedOnceAndNeverBack(t *testing.T) {
 				o.Live(lifeOf(1, 1, 2))
 			} else {
 				n.Nodes[0].Restart()
-				c.Caller().Refresh() // the old one answers as well
-				waitFor(t, "the new era", func() bool { return c.Incarnation() == lifeOf(1, 1, 2) })
+				c.Caller().Table().Refresh() // the old one answers as well
+				waitFor(t, "the new era", func() bool { return c.Caller().Table().Incarnation() == lifeOf(1, 1, 2) })
 			}
 			take()
-			if routes := c.Routes(); c.Incarnation() != lifeOf(1, 1, 2) || routes == nil || routes.Version != 1 {
-				t.Fatalf("%v, table %v", c.Incarnation(), routes)
+			if routes := c.Caller().Table().Routes(); c.Caller().Table().Incarnation() != lifeOf(1, 1, 2) || routes == nil || routes.Version != 1 {
+				t.Fatalf("%v, table %v", c.Caller().Table().Incarnation(), routes)
 			}
 			if !same { // open streams to the old era have ended, and no later one begins
 				old := messages(o)
 				for range 20 {
 					take()
-					c.Caller().Refresh()
+					c.Caller().Table().Refresh()
 				}
 				if got := messages(o); got != old {
 					t.Fatalf("%d calls went to the old era", got-old)
@@ -355,10 +357,10 @@ func TestAServerOfTheVersionBeforeIsServedBy(t *testing.T) {
 	cluster.Publish()
 	waitFor(t, "the table", func() bool {
 		_, _ = c.Next(bounded(t), client.Key{UID: uidOf(cluster, 1)})
-		return c.Routes().Version == 2
+		return c.Caller().Table().Routes().Version == 2
 	})
-	if len(c.Caller().LeftOut()) != 0 || c.Incarnation() != lifeOf(1, 0, 1) || log.count("does not tell its incarnation") > 1 {
-		t.Fatalf("left out %v, holds to %v", c.Caller().LeftOut(), c.Incarnation())
+	if len(c.Caller().Table().LeftOut()) != 0 || c.Caller().Table().Incarnation() != lifeOf(1, 0, 1) || log.count("does not tell its incarnation") > 1 {
+		t.Fatalf("left out %v, holds to %v", c.Caller().Table().LeftOut(), c.Caller().Table().Incarnation())
 	}
 }
 

@@ -123,8 +123,8 @@ func TestEachCallGoesToTheSetThatHasItsSection(t *testing.T) {
 				t.Errorf("%s: Set %d was asked for %d keys, want %d", row.name, i, n, 3*sections/2)
 			}
 		}
-		if c.ClusterID() != "cluster-main" || c.Routes() == nil || c.Routes().Nodes[0].Addr != s.All[0].Nodes[0].Addr() {
-			t.Errorf("%s: the cluster is %q, its table %+v, want the root's", row.name, c.ClusterID(), c.Routes())
+		if c.Caller().Table().ClusterID() != "cluster-main" || c.Caller().Table().Routes() == nil || c.Caller().Table().Routes().Nodes[0].Addr != s.All[0].Nodes[0].Addr() {
+			t.Errorf("%s: the cluster is %q, its table %+v, want the root's", row.name, c.Caller().Table().ClusterID(), c.Caller().Table().Routes())
 		}
 		all := c.Sets().All
 		if len(all) != 2 || all[1].Name != "b" || all[1].ClusterID != "cluster-b" || all[1].Sections != sections/2 || all[0].Sections != sections/2 || all[1].Away != nil {
@@ -332,7 +332,7 @@ func TestANewerTableInAReplyIsOfTheSetThatAnswered(t *testing.T) {
 		}
 	}
 	all := c.Sets().All
-	if all[0].Routes.Version != 6 || all[1].Routes.Version != 2 || c.Routes().Version != 6 {
+	if all[0].Routes.Version != 6 || all[1].Routes.Version != 2 || c.Caller().Table().Routes().Version != 6 {
 		t.Errorf("tables %d and %d, want 6 and 2", all[0].Routes.Version, all[1].Routes.Version)
 	}
 	before := keysOf(s.All[1])
@@ -503,7 +503,7 @@ func TestAKeyOfOneSetIsSentOnWhileAnotherHangs(t *testing.T) {
 			t.Errorf("%s: %v", name, errs)
 		}
 		s.All[1].Publish()
-		c.Caller().Refresh()
+		c.Caller().Table().Refresh()
 		waitFor(t, name+": the table of the heir", func() bool {
 			_, err := c.Next(bounded(t), client.Key{UID: uidIn(s, 1)})
 			return err == nil && c.Sets().All[1].Routes.Version == s.All[1].Routes().Version

@@ -56,8 +56,8 @@ func TestASpaceThatWasAddedIsFoundByTheFirstCallForIt(t *testing.T) {
 		if err := call("room"); err != nil {
 			t.Errorf("%s: got %v", way, err)
 		}
-		if m, _ := c.Mapping(); len(m.Spaces) != 2 || c.Routes().Version != 2 {
-			t.Errorf("%s: %d spaces, table %d", way, len(m.Spaces), c.Routes().Version)
+		if m, _ := c.Caller().Table().Mapping(); len(m.Spaces) != 2 || c.Caller().Table().Routes().Version != 2 {
+			t.Errorf("%s: %d spaces, table %d", way, len(m.Spaces), c.Caller().Table().Routes().Version)
 		}
 		if err := errors.Join(call("room"), call("user")); err != nil {
 			t.Errorf("%s: afterwards: %v", way, err)
@@ -84,7 +84,7 @@ func TestANodeThatHasNotHeardOfASpaceIsAskedAgain(t *testing.T) {
 			}
 		})
 	}
-	waitFor(t, "the space to be known", func() bool { m, _ := c.Mapping(); return len(m.Spaces) == 2 })
+	waitFor(t, "the space to be known", func() bool { m, _ := c.Caller().Table().Mapping(); return len(m.Spaces) == 2 })
 	waitFor(t, "a node without the space to be asked for a key again", func() bool { return cluster.Nodes[0].Keys.Load()+cluster.Nodes[1].Keys.Load() > 40 })
 	cluster.Tell()
 	wg.Wait()
@@ -122,9 +122,9 @@ func TestAnOlderMappingTakesNothingAway(t *testing.T) {
 	if err := cluster.AddSpace(seq.Space{Name: "pts", Sections: 8}, 9); err != nil { // the node knows neither any more
 		t.Fatal(err)
 	}
-	c.Caller().Refresh()
-	waitFor(t, "the newer table", func() bool { return c.Routes().Version == 3 })
-	if m, _ := c.Mapping(); len(m.Spaces) != 2 {
+	c.Caller().Table().Refresh()
+	waitFor(t, "the newer table", func() bool { return c.Caller().Table().Routes().Version == 3 })
+	if m, _ := c.Caller().Table().Mapping(); len(m.Spaces) != 2 {
 		t.Errorf("the client has %d spaces", len(m.Spaces))
 	}
 }

@@ -13,7 +13,7 @@ type Stats struct {
 func (c *Client) Stats() Stats {
 	s := Stats{FallbackIDs: c.FallbackStats().IDs}
 	s.Retries, s.Pauses = c.calls.Counts()
-	if routes := c.Routes(); routes != nil {
+	if routes := c.calls.Table().Routes(); routes != nil {
 		s.RouteVersion = routes.Version
 	}
 	return s

@@ -28,15 +28,15 @@ func newDoor(sdk *client.Client, inWork *rpc.Admission) door {
 // one begins a call for one key, which is a string key unless that is empty.
 func (d door) one(ctx context.Context, space string, uid seq.UID, key string) (*rpc.Place, error) {
 	if key != "" {
-		return d.inWork.Enter(ctx, 1, d.sdk.Caller().SetsOf(space, nil, []string{key})...)
+		return d.inWork.Enter(ctx, 1, d.sdk.Caller().Table().SetsOf(space, nil, []string{key})...)
 	}
-	return d.inWork.Enter(ctx, 1, d.sdk.Caller().SetsOf(space, []seq.UID{uid}, nil)...)
+	return d.inWork.Enter(ctx, 1, d.sdk.Caller().Table().SetsOf(space, []seq.UID{uid}, nil)...)
 }
 
 // whole begins a call for all of the uids, or for none of them. enter is that of the Admission, or
 // its Try.
 func (d door) whole(ctx context.Context, space string, uids []seq.UID, enter func(context.Context, int, ...int) (*rpc.Place, error)) (*rpc.Place, error) {
-	sets := d.sdk.Caller().SetsOf(space, uids, nil)
+	sets := d.sdk.Caller().Table().SetsOf(space, uids, nil)
 	slices.Sort(sets)
 	sets = slices.Compact(sets)
 	place, err := enter(ctx, len(uids), sets...)
@@ -57,8 +57,8 @@ func (d door) any(ctx context.Context) (*rpc.Place, error) { return d.inWork.Ent
 
 // root begins a call for what the root Set alone has, such as tags.
 func (d door) root(ctx context.Context) (*rpc.Place, error) {
-	m, ok := d.sdk.Mapping()
-	if !ok || d.sdk.Caller().SetsOf(m.Spaces[0].Name, []seq.UID{0}, nil) == nil {
+	m, ok := d.sdk.Caller().Table().Mapping()
+	if !ok || d.sdk.Caller().Table().SetsOf(m.Spaces[0].Name, []seq.UID{0}, nil) == nil {
 		return d.any(ctx)
 	}
 	return d.inWork.Enter(ctx, 0, 0)

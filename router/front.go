@@ -34,7 +34,7 @@ type front struct {
 	shown   func(*tls.ConnectionState) auth.Shown // what a connection showed
 	sdk     *client.Client
 	maxBody *atomic.Int64 // in bytes
-	bodies  *atomic.Int64 // bytes of bodies in memory, of all requests
+	bodies  *rpc.Budget   // of bodies in memory
 	isReady func() error  // as the admin listener has it
 	names   browser.Names // that requests are addressed to
 	leaf    bool          // Leaf's paths that take numbers are served
@@ -79,7 +79,7 @@ func (f *front) routes() []route {
 }
 
 func newFront(r *Router) http.Handler {
-	f := &front{methodsOf(r.services, r.cfg.Guard, rpc.NewChanges(r.cfg.Logger, r.cfg.Guard, nil)), r.cfg.Guard, r.cfg.Refused, r.cfg.TLS.Shown, r.sdk, &r.maxBody, new(atomic.Int64), r.Ready,
+	f := &front{methodsOf(r.services, r.cfg.Guard, rpc.NewChanges(r.cfg.Logger, r.cfg.Guard, nil)), r.cfg.Guard, r.cfg.Refused, r.cfg.TLS.Shown, r.sdk, &r.maxBody, r.budget, r.Ready,
 		browser.NewNames("http-hosts", r.cfg.HTTPListen, r.cfg.HTTPHosts), r.cfg.Leaf, r.cfg.Logger}
 	stats := &r.http
 	mux := http.NewServeMux()
@@ -113,7 +113,7 @@ func (f *front) serve(to route) http.Handler {
 				to.fault(w, http.StatusUnsupportedMediaType, fault{Code: "UNSUPPORTED_MEDIA_TYPE", Message: "content type " + strconv.Quote(r.Header.Get("Content-Type")) + ", expected application/json in UTF-8"})
 				return
 			}
-			body := &countedBody{ReadCloser: http.MaxBytesReader(w, r.Body, f.maxBody.Load()), all: f.bodies, within: within}
+			body := &countedBody{ReadCloser: http.MaxBytesReader(w, r.Body, f.maxBody.Load()), from: r.RemoteAddr, all: f.bodies, within: within}
 			defer body.done()
 			r.Body = body
 			_ = within.SetReadDeadline(time.Now().Add(bodyTimeout))
@@ -145,23 +145,30 @@ func (f *front) serve(to route) http.Handler {
 	})
 }
 
-// maxBodies is how many bytes of bodies may be in memory, of all requests together.
-const maxBodies = 64 << 20
+// budget is how many bytes of bodies of HTTP and of commands and replies of RESP may be in memory, if
+// bodies are not larger; an address may have a half.
+const budget = 64 << 20
+
+// smallBody is what every request may have in memory.
+const smallBody = 8 << 10
 
 // countedBody counts what was read of a body while its request is served.
 type countedBody struct {
 	io.ReadCloser
-	all    *atomic.Int64
-	own    int64
-	within *http.ResponseController
+	from       string // address of the caller
+	all        *rpc.Budget
+	own, drawn int64
+	within     *http.ResponseController
 }
 
 // Read implements io.Reader: seq.ErrOverloaded while too much of other bodies is in memory.
 func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.own += int64(n)
-	if b.all.Add(int64(n)) > maxBodies {
-		return 0, fmt.Errorf("%w: bodies of more than %d bytes are being read", seq.ErrOverloaded, maxBodies)
+	if b.own += int64(n); b.own > smallBody {
+		if !b.all.Draw(b.from, b.own-b.drawn) {
+			return 0, fmt.Errorf("%w: unfinished bodies fill the memory for them", seq.ErrOverloaded)
+		}
+		b.drawn = b.own
 	}
 	if errors.Is(err, io.EOF) { // the time was for the body; that of the call is another matter
 		_ = b.within.SetReadDeadline(time.Time{})
@@ -169,7 +176,7 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (b *countedBody) done() { b.all.Add(-b.own) }
+func (b *countedBody) done() { b.all.Draw(b.from, -b.drawn) }
 
 // meant reports whether a request is for this router and not from a web page. If not, it answers.
 func (f *front) meant(w http.ResponseWriter, r *http.Request, shape faultShape) bool {

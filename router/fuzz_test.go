@@ -128,7 +128,7 @@ func idleFront(f testing.TB) http.Handler {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { _ = sdk.Close() })
-	r := &Router{sdk: sdk, cfg: Config{Logger: slog.New(slog.DiscardHandler)}, inWork: rpc.NewAdmission(DefaultMaxInWork), leaving: make(chan struct{})}
+	r := &Router{sdk: sdk, cfg: Config{Logger: slog.New(slog.DiscardHandler)}, budget: rpc.NewBudget(budget), inWork: rpc.NewAdmission(DefaultMaxInWork), leaving: make(chan struct{})}
 	r.services = servicesOf(sdk, r.inWork, r.leaving)
 	r.maxBody.Store(DefaultHTTPMaxBody)
 	return newFront(r)

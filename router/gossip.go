@@ -17,7 +17,7 @@ const gossipPause = 50 * time.Millisecond
 // an idle router has them before the next call. It waits for the cluster's id first.
 // Routing never depends on it.
 func (r *Router) gossip(ctx context.Context) error {
-	for r.sdk.ClusterID() == "" && ctx.Err() == nil {
+	for r.sdk.Caller().Table().ClusterID() == "" && ctx.Err() == nil {
 		_ = r.sdk.Ready(ctx) // reportHealth logs why not
 		if !wake.Sleep(ctx, gossipPause) {
 			return nil
@@ -35,9 +35,9 @@ func (r *Router) gossip(ctx context.Context) error {
 		addr = r.Addr()
 	}
 	view, err := membership.Start(membership.Config{
-		Name: r.cfg.Name, ClusterID: r.sdk.ClusterID(), BindAddr: r.cfg.GossipListen,
+		Name: r.cfg.Name, ClusterID: r.sdk.Caller().Table().ClusterID(), BindAddr: r.cfg.GossipListen,
 		Join: r.cfg.GossipJoin, Profile: profile, Keys: r.cfg.GossipKeys, Logger: r.cfg.Logger,
-		Meta: membership.Meta{Role: membership.RoleRouter, Addr: addr, HTTP: r.HTTPAddr(), Zone: r.cfg.Zone, Protocol: version.Protocol, Incarnation: r.sdk.Incarnation(),
+		Meta: membership.Meta{Role: membership.RoleRouter, Addr: addr, HTTP: r.HTTPAddr(), Zone: r.cfg.Zone, Protocol: version.Protocol, Incarnation: r.sdk.Caller().Table().Incarnation(),
 			Exposed: len(r.cfg.TLS.Exposed(r.Addr(), r.HTTPAddr(), r.RESPAddr(), r.ConsoleAddr())) > 0},
 	})
 	if err != nil {
@@ -46,14 +46,14 @@ func (r *Router) gossip(ctx context.Context) error {
 	defer func() { _ = view.Close() }()
 	r.view.Store(view)
 	for wake.Sleep(ctx, gossipPause) {
-		view.SetIncarnation(r.sdk.Incarnation())
+		view.SetIncarnation(r.sdk.Caller().Table().Incarnation())
 		var own uint64
-		if routes := r.sdk.Routes(); routes != nil {
+		if routes := r.sdk.Caller().Table().Routes(); routes != nil {
 			own = routes.Version
 		}
 		view.SetTableVersion(own)
 		if view.HighestTableVersion() > own || view.LaterEra() {
-			r.sdk.Caller().Refresh()
+			r.sdk.Caller().Table().Refresh()
 		}
 	}
 	leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)

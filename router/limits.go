@@ -53,6 +53,7 @@ func (r *Router) SetLimits(cfg Config) error {
 	}
 	r.inWork.SetLimit(cmp.Or(cfg.MaxInWork, DefaultMaxInWork))
 	r.maxBody.Store(int64(cmp.Or(cfg.HTTPMaxBody, DefaultHTTPMaxBody)))
+	r.budget.SetMost(max(budget, 2*r.maxBody.Load()))
 	r.resp.SetLimits(resp.Limits{MaxConns: cfg.RESPMaxConns, MaxPipeline: cfg.RESPMaxPipeline})
 	return nil
 }
@@ -61,6 +62,14 @@ func (r *Router) SetLimits(cfg Config) error {
 // many as may wait for one Set, and those that are usual beside them. What comes beyond is
 // refused, where calls beyond those of a connection would wait behind those for a dead Set.
 func maxCalls(inWork int) uint32 { return uint32(inWork/2/rpc.CallCost + 256) }
+
+// maxCancels is how many calls a second a peer may cancel before they are served, beyond those of one
+// connection at once. A cancelled call takes up to 50 us of a processor.
+const maxCancels = 100
+
+// maxOpen is how many calls of callers without a certificate are open at once, on all connections: twice as many as
+// DefaultMaxInWork lets in.
+const maxOpen = 2 * DefaultMaxInWork / rpc.CallCost
 
 // admitted is a client whose calls are counted among those in work: all of the RESP front,
 // and those for snowflake IDs and segments of gRPC and HTTP.

@@ -294,7 +294,7 @@ func TestWhatTheGuardAnswersIsDescribed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f := &front{methods: methodsOf(services{}, guard, rpc.NewChanges(slog.New(slog.DiscardHandler), guard, nil)), guard: guard, maxBody: new(atomic.Int64), bodies: new(atomic.Int64), log: slog.New(slog.DiscardHandler),
+	f := &front{methods: methodsOf(services{}, guard, rpc.NewChanges(slog.New(slog.DiscardHandler), guard, nil)), guard: guard, maxBody: new(atomic.Int64), bodies: rpc.NewBudget(1 << 20), log: slog.New(slog.DiscardHandler),
 		shown: func(*tls.ConnectionState) auth.Shown { return auth.Shown{} }, leaf: true}
 	f.maxBody.Store(1 << 20)
 	all, met := description(t), map[int]int{}

@@ -79,7 +79,7 @@ func (d door) enter(ctx context.Context, batches []checked, keys int) (r *reques
 
 // apart adds the pieces of a batch.
 func (d door) apart(r *request, batch int, b checked) {
-	in := d.sdk.Caller().SetsOf(b.space, b.uids, b.names)
+	in := d.sdk.Caller().Table().SetsOf(b.space, b.uids, b.names)
 	switch {
 	case len(in) == 0:
 		r.add(piece{checked: b, batch: batch, set: noSet})

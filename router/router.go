@@ -37,6 +37,8 @@ const (
 	writeTimeout  = 10 * time.Second // of an answer, once there is one
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 16 << 10
+	maxHTTPConns  = 10_000
+	httpShare     = 2 // of the files, in eighths
 )
 
 // Router is one router process. Make it with New, run it once with Run.
@@ -55,6 +57,7 @@ type Router struct {
 	view   atomic.Pointer[membership.View] // nil without gossip, and before the cluster is known
 
 	inWork  *rpc.Admission
+	budget  *rpc.Budget  // of bodies by HTTP, commands and replies by RESP
 	maxBody atomic.Int64 // of an HTTP request, in bytes
 	resp    *resp.Server // idle without a RESP front
 
@@ -83,7 +86,7 @@ func New(cfg Config) (*Router, error) {
 		cfg.Refused = rpc.NewRefused(cfg.Logger)
 	}
 	cfg.TLS.CountRefused(cfg.Refused)
-	r := &Router{cfg: cfg, leaving: make(chan struct{})}
+	r := &Router{cfg: cfg, budget: rpc.NewBudget(budget), leaving: make(chan struct{})}
 	creds, err := cfg.TLS.ServerCreds(rpc.OptionalClients)
 	if err != nil {
 		return nil, fmt.Errorf("router: %w", err)
@@ -100,14 +103,15 @@ func New(cfg Config) (*Router, error) {
 		r.unlisten()
 		return nil, fmt.Errorf("router: %w", err)
 	}
-	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.ClusterID, Incarnation: r.sdk.Incarnation, Creds: creds, Auth: cfg.Guard, Refused: cfg.Refused, MaxRecv: maxRequest,
-		MaxConcurrentStreams: maxCalls(cmp.Or(cfg.MaxInWork, DefaultMaxInWork))},
+	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.Caller().Table().ClusterID, Incarnation: r.sdk.Caller().Table().Incarnation, Creds: creds, Auth: cfg.Guard, Refused: cfg.Refused, MaxRecv: maxRequest,
+		MaxConcurrentStreams: maxCalls(cmp.Or(cfg.MaxInWork, DefaultMaxInWork)), MaxCancels: maxCancels, MaxOpen: maxOpen},
 		append(cfg.Traces.ServerOptions(), r.calls.Options()...)...)
 	cfg.TLS.WarnExposed(cfg.Logger, r.Addr(), r.HTTPAddr(), r.RESPAddr(), r.ConsoleAddr())
 	r.inWork = rpc.NewAdmission(DefaultMaxInWork)
 	r.resp = resp.New(admitted{r.sdk, newDoor(r.sdk, r.inWork)}, cfg.Logger)
 	r.resp.Authorize(cfg.Guard, cfg.TLS.Shown)
 	r.resp.CountRefused(cfg.Refused)
+	r.resp.Share(r.budget)
 	if err := r.SetLimits(cfg); err != nil {
 		r.unlisten()
 		return nil, errors.Join(err, r.sdk.Close())
@@ -261,6 +265,7 @@ func (r *Router) serveHTTP(ctx context.Context) error {
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(r.cfg.Logger.Handler(), slog.LevelWarn),
 	}
+	rpc.NewSeats(rpc.FilesFor(maxHTTPConns, httpShare), r.cfg.Refused).Guard(srv)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(r.httpLis) }()
 	select {

@@ -146,7 +146,7 @@ func TestAnSDKThatReachesOnlyRoutersWorksThroughFailovers(t *testing.T) {
 	cluster.Nodes[0].Kill()
 	cluster.TakeOver(0, 1)
 	round("after a death")
-	if n := sdk.Routes().Version; n != 1 {
+	if n := sdk.Caller().Table().Routes().Version; n != 1 {
 		t.Errorf("got table %d, want 1", n)
 	}
 	cluster.Publish()

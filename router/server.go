@@ -26,7 +26,7 @@ type server struct {
 
 // table is what a reply carries of the routes to a caller that holds a version.
 func (s *server) table(held uint64) (uint64, *pb.RouteTable) {
-	routes := s.sdk.Routes()
+	routes := s.sdk.Caller().Table().Routes()
 	if routes == nil {
 		return 0, nil
 	}
@@ -345,7 +345,7 @@ func (s *server) Routes(ctx context.Context, r *pb.RoutesRequest) (*pb.RoutesRep
 	}
 	known := s.sdk.Sets()
 	root := known.All[0]
-	m, _ := s.sdk.Mapping()
+	m, _ := s.sdk.Caller().Table().Mapping()
 	out := &pb.RoutesReply{ClusterId: root.ClusterID, Set: root.Name, Mapping: rpc.MappingToProto(m), Zone: s.zone, Incarnation: rpc.IncarnationToProto(root.Incarnation)}
 	out.RouteVersion, _ = s.table(0)
 	if root.Routes != nil && r.GetRouteVersion() < root.Routes.Version {

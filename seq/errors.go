@@ -25,7 +25,8 @@ var (
 	// next one; more digits may be given at any time.
 	ErrNumbersUsedUp = errors.New("numbers of the period used up")
 	// ErrJump: a raise would move a section's ceiling by more than its space's largest
-	// jump; the error says from where to where, and force does it all the same. Do not retry.
+	// jump, or by more than 16 of them within an hour; the error says from where to where, or when
+	// to come again. Force does it all the same. Do not retry at once.
 	ErrJump = errors.New("raise too far")
 	// ErrIDConflict: the request id has got numbers by another count; the error is an
 	// *IDConflict, which says what. Nothing was taken. Do not retry.

@@ -26,6 +26,7 @@ type server struct {
 	health  *health.Server
 	addr    string // that others are told
 	guard   *auth.Guard
+	refused *rpc.Refused
 	known   func() []membership.Member // of the gossip; nil: there is none
 }
 
@@ -33,7 +34,7 @@ type server struct {
 func newServer(cfg Config, addr string, r *replica, known func() []membership.Member, creds credentials.TransportCredentials, extra ...grpc.ServerOption) *rpc.Server {
 	g := rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, Creds: creds, Auth: cfg.Guard, Refused: cfg.Refused, MaxRecv: storewire.MaxRequest},
 		append(extra, grpc.MaxSendMsgSize(storewire.MaxReply), grpc.ChainUnaryInterceptor(addressedTo(r.core.identity.UUID)))...)
-	s := &server{replica: r, addr: addr, guard: cfg.Guard, known: known}
+	s := &server{replica: r, addr: addr, guard: cfg.Guard, refused: cfg.Refused, known: known}
 	pb.RegisterStoreServer(g, s)
 	s.health = rpc.RegisterHealth(g)
 	s.report()
@@ -84,7 +85,7 @@ func (s *server) Describe(ctx context.Context, _ *pb.DescribeRequest) (*pb.Descr
 	out.NearlyFull = d.nearlyFull
 	out.UptimeUs = uint64(d.uptime.Microseconds())
 	out.Version, out.KeptOut = version.String(), d.keptOut
-	out.Addr = s.addr
+	out.Addr, out.Refused = s.addr, s.refused.RecentToProto()
 	out.Caller = rpc.Caller(ctx, s.guard)
 	out.WorkersKeptUs = uint64(d.kept.Microseconds())
 	return out, nil

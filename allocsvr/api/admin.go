@@ -16,6 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/version"
 	"github.com/seqsvr/seqsvr/membership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -47,10 +48,12 @@ type Admin struct {
 	// ReadSections reads the registers of all sections at a quorum of stores.
 	ReadSections func(context.Context) (map[seq.Register]quorum.Outcome, error)
 	Clock        clock.Clock
-	Exposed      bool                   // other machines reach this node in plaintext
-	Keys         func() keyhash.Entries // that the node goes by; nil: all by seq.HashKey
-	KeyHashes    *keyhash.Document      // as the stores have it
-	Growth       Growth
+	// Refused counts what the node refuses. If nil, nothing is known.
+	Refused   *rpc.Refused
+	Exposed   bool                   // other machines reach this node in plaintext
+	Keys      func() keyhash.Entries // that the node goes by; nil: all by seq.HashKey
+	KeyHashes *keyhash.Document      // as the stores have it
+	Growth    Growth
 	// ClockAhead is that of quorum.Leases. If nil, nothing is known.
 	ClockAhead func() (time.Duration, bool)
 	Record     func() sets.Record // which sections the Set has, as the node knows
@@ -74,6 +77,7 @@ func (s *Admin) Status(ctx context.Context, req *pb.StatusRequest) (*pb.StatusRe
 	reply.SectionsOwned, reply.Counters = uint32(serving), uint64(inMemory)
 	m := s.Sections.Memory()
 	reply.UidMemoryBytes, reply.UidMemoryBudget, reply.FoldedBlocks, reply.UidsRefused = m.Used, m.Budget, m.Folded, m.Refused
+	reply.Refused = s.Refused.RecentToProto()
 	if t != nil {
 		reply.Frozen, reply.SectionsOneZone = t.Frozen, uint32(t.Together())
 	}

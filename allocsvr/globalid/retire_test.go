@@ -138,6 +138,10 @@ func TestAFileDoesNotBringARetiredNamespaceBack(t *testing.T) {
 	if _, _, err := b.gen("orders", 1); !errors.Is(err, seq.ErrRetired) {
 		t.Errorf("got %v, want %v", err, seq.ErrRetired)
 	}
+	// The document decides also for a node that has not heard of it.
+	if _, _, err := b.svc.Load().names.Record(long(t), "orders"); !errors.Is(err, seq.ErrRetired) {
+		t.Errorf("taken into use: got %v, want %v", err, seq.ErrRetired)
+	}
 	if _, _, err := b.gen("later", 1); err != nil { // the node serves the others
 		t.Error(err)
 	}

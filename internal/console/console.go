@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -53,8 +52,10 @@ type Calls struct {
 type Console struct {
 	cfg     Config
 	shared  *collector
-	streams atomic.Int64  // that are open
+	streams *rpc.Budget   // that are open, by address
 	lookups chan struct{} // has something for each that is under way
+	// streamLife is the constant, but in tests.
+	streamLife time.Duration
 	http.Handler
 }
 
@@ -63,7 +64,7 @@ func New(cfg Config) *Console {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Console{cfg: cfg, lookups: make(chan struct{}, maxLookups)}
+	c := &Console{cfg: cfg, lookups: make(chan struct{}, maxLookups), streams: rpc.NewBudget(maxStreams), streamLife: streamLife}
 	g := newGatherer(cfg)
 	c.shared = newCollector(g.gather, g.conns.Close)
 	c.Handler = c.routes()
@@ -76,6 +77,8 @@ const (
 	idleTimeout   = time.Minute
 	writeTimeout  = 10 * time.Second // of one answer, or of one message of a stream
 	maxHeader     = 16 << 10
+	maxConns      = 512
+	filesShare    = 1 // in eighths
 )
 
 // Serve answers on lis until ctx ends, and closes it. Streams end with ctx.
@@ -85,6 +88,7 @@ func (c *Console) Serve(ctx context.Context, lis net.Listener) error {
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(c.cfg.Logger.Handler(), slog.LevelDebug), // a browser that left is no news
 	}
+	rpc.NewSeats(rpc.FilesFor(maxConns, filesShare), c.cfg.Refused).Guard(srv)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(lis) }()
 	select {

@@ -11,11 +11,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -40,8 +42,10 @@ const patience = 30 * time.Second
 // site is a console in front of a real cluster of one AllocSvr.
 type site struct {
 	*httptest.Server
-	sdk   *client.Client
-	alloc *allocsvr.Server
+	sdk     *client.Client
+	alloc   *allocsvr.Server
+	console *console.Console
+	from    string // address of the streams; "": any
 }
 
 func start(t *testing.T, change func(*console.Config)) *site {
@@ -70,7 +74,7 @@ func start(t *testing.T, change func(*console.Config)) *site {
 	}
 	c := console.New(shown)
 	t.Cleanup(c.Close)
-	s := &site{httptest.NewServer(c), sdk, alloc}
+	s := &site{Server: httptest.NewServer(c), sdk: sdk, alloc: alloc, console: c}
 	t.Cleanup(s.Close)
 	s.Client().Timeout = patience
 	return s
@@ -386,7 +390,11 @@ func (s *site) stream(ctx context.Context, t *testing.T, packed bool) (*http.Res
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := &http.Transport{DisableCompression: true}
+	dial := net.Dialer{}
+	if s.from != "" {
+		dial.LocalAddr = &net.TCPAddr{IP: net.ParseIP(s.from)}
+	}
+	transport := &http.Transport{DisableCompression: true, DialContext: dial.DialContext}
 	t.Cleanup(transport.CloseIdleConnections)
 	if packed {
 		r.Header.Set("Accept-Encoding", "gzip")
@@ -441,17 +449,29 @@ func TestAStreamSendsOneSnapshotAfterTheOther(t *testing.T) {
 }
 
 func TestNoMoreStreamsAreOpenThanMayBe(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("elsewhere the loopback interface has one address")
+	}
 	s := start(t, nil)
 	s.take(t, 1, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for range 64 {
-		reply, next := s.stream(ctx, t, false)
-		defer reply.Body.Close()
-		if reply.StatusCode != http.StatusOK || next() == nil {
-			t.Fatal(reply.Status)
+	for _, from := range []string{"127.0.0.1", "127.0.0.2"} {
+		s.from = from
+		for range 32 {
+			reply, next := s.stream(ctx, t, false)
+			defer reply.Body.Close()
+			if reply.StatusCode != http.StatusOK || next() == nil {
+				t.Fatal(reply.Status)
+			}
+		}
+		reply, _ := s.stream(ctx, t, false)
+		reply.Body.Close()
+		if reply.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("the 33rd of %s: %s, want 503", from, reply.Status)
 		}
 	}
+	s.from = "127.0.0.3"
 	reply, _ := s.stream(ctx, t, false)
 	reply.Body.Close()
 	if reply.StatusCode != http.StatusServiceUnavailable {
@@ -460,6 +480,30 @@ func TestNoMoreStreamsAreOpenThanMayBe(t *testing.T) {
 	if polled, _ := s.get(t, "/api/snapshot"); polled.StatusCode != http.StatusOK {
 		t.Errorf("a poll beside them: %s", polled.Status)
 	}
+}
+
+// Nobody reads these, and what was sent fits into the buffers of the kernel.
+func TestStreamsThatAreNotReadGiveTheirPlacesUp(t *testing.T) {
+	s := start(t, nil)
+	console.ShortenStreams(s.console, 500*time.Millisecond)
+	s.take(t, 1, 1)
+	for range 64 {
+		conn, err := net.Dial("tcp", s.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, "GET /api/stream?topics=events HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	harness.Until(t, "a place for a stream that is read", func() bool {
+		reply, next := s.stream(ctx, t, false)
+		defer reply.Body.Close()
+		return reply.StatusCode == http.StatusOK && next() != nil
+	})
 }
 
 func TestLookUpsTakeNothing(t *testing.T) {
@@ -486,7 +530,7 @@ func TestLookUpsTakeNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, body = s.get(t, "/api/uid?key=room:7")
-	mapping, _ := s.sdk.Mapping()
+	mapping, _ := s.sdk.Caller().Table().Mapping()
 	users, err := mapping.Space("")
 	if err != nil {
 		t.Fatal(err)

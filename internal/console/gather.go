@@ -81,19 +81,19 @@ func (g *gatherer) status(ctx context.Context, s *snapshot) {
 
 // survey asks all AllocSvr, and one of them about namespaces.
 func (g *gatherer) survey(ctx context.Context) (*survey.Survey, error) {
-	if g.cfg.Client.Routes() == nil {
+	if g.cfg.Client.Caller().Table().Routes() == nil {
 		if err := g.cfg.Client.Ready(ctx); err != nil {
 			return nil, fmt.Errorf("no route table yet: %w", err)
 		}
 	}
-	table := g.cfg.Client.Routes()
-	mapping, ok := g.cfg.Client.Mapping()
+	table := g.cfg.Client.Caller().Table().Routes()
+	mapping, ok := g.cfg.Client.Caller().Table().Mapping()
 	if table == nil || !ok {
 		return nil, seq.ErrNoRoute
 	}
-	found := survey.Glance(ctx, &survey.Cluster{ID: g.cfg.Client.ClusterID(), Mapping: mapping, Table: table}, g.conns, patience)
+	found := survey.Glance(ctx, &survey.Cluster{ID: g.cfg.Client.Caller().Table().ClusterID(), Mapping: mapping, Table: table}, g.conns, patience)
 	if view := found.View(); view.GetRouteVersion() > table.Version {
-		g.cfg.Client.Caller().Refresh() // there are no calls, or this process would know
+		g.cfg.Client.Caller().Table().Refresh() // there are no calls, or this process would know
 	}
 	if conn, err := g.one(found); err == nil {
 		found.AskIDs(ctx, pb.NewSnowflakeClient(conn), time.Now())
@@ -110,8 +110,8 @@ func (g *gatherer) one(found *survey.Survey) (*grpc.ClientConn, error) {
 	switch {
 	case found != nil:
 		addr = found.Answered()
-	case g.cfg.Client.Routes() != nil && len(g.cfg.Client.Routes().Nodes) > 0: // the first snapshot
-		addr = g.cfg.Client.Routes().Nodes[0].Addr
+	case g.cfg.Client.Caller().Table().Routes() != nil && len(g.cfg.Client.Caller().Table().Routes().Nodes) > 0: // the first snapshot
+		addr = g.cfg.Client.Caller().Table().Routes().Nodes[0].Addr
 	}
 	if addr == "" {
 		return nil, errNobody

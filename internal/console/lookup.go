@@ -68,7 +68,7 @@ func (c *Console) find(ctx context.Context, space, number, key string) (*found, 
 	if err := c.cfg.Client.Ready(ctx); err != nil {
 		return nil, err
 	}
-	mapping, _ := c.cfg.Client.Mapping()
+	mapping, _ := c.cfg.Client.Caller().Table().Mapping()
 	in, err := mapping.Space(space)
 	if err != nil {
 		return nil, err

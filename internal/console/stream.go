@@ -10,13 +10,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
 const (
-	// maxStreams are open at a time; more poll.
+	// maxStreams are open at a time, and a half of them by one address; more poll.
 	maxStreams = 64
+	// streamLife is how long a stream lasts. A page that reads asks again; a caller that does not read
+	// gives its place up so.
+	streamLife = 10 * time.Second
 	// pollPatience bounds the wait of a poll for the first snapshot.
 	pollPatience = 2 * patience
 )
@@ -53,26 +57,28 @@ func (c *Console) poll(w http.ResponseWriter, r *http.Request) {
 	_ = end()
 }
 
-// stream sends each snapshot as a server-sent event, for as long as the browser stays
-// and may look.
+// stream sends each snapshot as a server-sent event for streamLife, while the browser stays and may
+// look.
 func (c *Console) stream(w http.ResponseWriter, r *http.Request) {
-	defer c.streams.Add(-1)
-	open := c.streams.Add(1)
 	want, err := wantedBy(r)
-	if err == nil && open > maxStreams {
+	if err == nil && !c.streams.Draw(r.RemoteAddr, 1) {
+		c.cfg.Refused.Note(rpc.RefusedConnections, r.RemoteAddr)
 		err = errBusy
 	}
 	if err != nil {
 		fail(w, err)
 		return
 	}
+	defer c.streams.Draw(r.RemoteAddr, -1)
+	ctx, cancel := context.WithTimeout(r.Context(), c.streamLife)
+	defer cancel()
 	control := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // nginx sends on what it gets
 	out, end := packed(w, r)
 	defer end()
 	for after := uint64(0); ; {
-		s, err := c.shared.next(r.Context(), want, after)
+		s, err := c.shared.next(ctx, want, after)
 		if err == nil {
 			err = c.may(r, pb.Admin_Status_FullMethodName)
 		}

@@ -81,6 +81,7 @@ func (g guard) begin(ctx context.Context, control bool) (*call, error) {
 	if c.traffic == nil {
 		return c, nil
 	}
+	c.traffic.met()
 	c.traffic.calls.Add(1)
 	if err := c.traffic.arrived(c.cost, control); err != nil {
 		c.end()

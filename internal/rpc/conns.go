@@ -67,11 +67,14 @@ var errUnread = fmt.Errorf("%w: replies that were not read", seq.ErrOverloaded)
 type traffic struct {
 	net.Conn
 	memory
+	fresh   *newcomers // nil counts none
+	called  atomic.Bool
 	limit   int64 // of unfinished
 	refused *Refused
 	all     *atomic.Int64 // unread of all connections of the server
 	closed  atomic.Bool
 	unread  atomic.Int64 // bytes of replies that gRPC holds
+	wire    *watched     // the same connection above TLS; nil for one of a node
 }
 
 // arrived counts bytes of a message that is not whole, or the cost of its call.
@@ -93,6 +96,13 @@ func (t *traffic) draw(control bool) error {
 		return nil
 	}
 	return t.account.draw(t, control)
+}
+
+// met notes that the connection had a call, or has closed.
+func (t *traffic) met() {
+	if t.fresh != nil && !t.called.Load() && !t.called.Swap(true) {
+		t.fresh.leave(t)
+	}
 }
 
 // drop closes the connection for a reason of the server's.
@@ -130,6 +140,7 @@ func (t *traffic) address() string { return t.Conn.RemoteAddr().String() }
 func (t *traffic) Close() error {
 	if !t.closed.Swap(true) {
 		t.account.leave(t)
+		t.met()
 	}
 	t.forget()
 	return t.Conn.Close()
@@ -218,22 +229,24 @@ type counting struct {
 	limit   int64         // of the bytes of unfinished messages of one
 	all     *atomic.Int64 // bytes of replies that gRPC holds, of all
 	account *account
+	fresh   *newcomers
 	guard   *auth.Guard
 	// refused counts the connections that are closed. If nil, none is counted.
 	refused *Refused
+	by      *cancels
 }
 
 // countingCreds counts below creds; nil is plaintext.
-func countingCreds(creds credentials.TransportCredentials, limit int, guard *auth.Guard, refused *Refused) counting {
+func countingCreds(creds credentials.TransportCredentials, limit int, guard *auth.Guard, by *cancels) counting {
 	if creds == nil {
 		creds = insecure.NewCredentials()
 	}
-	return counting{creds, int64(limit), new(atomic.Int64), newAccount(memoryBudget, strangersBudget), guard, refused}
+	return counting{creds, int64(limit), new(atomic.Int64), newAccount(memoryBudget, strangersBudget), &newcomers{live: map[*traffic]bool{}}, guard, by.refused, by}
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
 func (c counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	t := &traffic{Conn: raw, limit: c.limit, all: c.all, refused: c.refused, memory: memory{account: c.account}}
+	t := &traffic{Conn: raw, limit: c.limit, all: c.all, refused: c.refused, fresh: c.fresh, memory: memory{account: c.account}}
 	conn, info, err := c.TransportCredentials.ServerHandshake(t)
 	if err != nil {
 		return nil, nil, err
@@ -242,6 +255,13 @@ func (c counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo,
 		t.stranger.Store(true)
 		time.AfterFunc(strangerTimeout, t.watch)
 	}
+	if t.wire, err = c.by.watch(conn, info); err != nil {
+		return nil, nil, err
+	}
+	if t.wire != nil {
+		conn = t.wire
+	}
+	c.fresh.add(t)
 	return &framed{Conn: conn, traffic: t, skip: len(http2.ClientPreface)}, connInfo{info, t}, nil
 }
 
@@ -256,7 +276,7 @@ func proves(guard *auth.Guard, w auth.Who) bool {
 func (c counting) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	many := len(info.Header) > maxHeaders
 	if !many && c.guard.Mode() != auth.Require {
-		return ctx, nil
+		return ctx, admitOpen(ctx, info)
 	}
 	switch t := trafficOf(ctx); {
 	case t == nil:
@@ -268,7 +288,7 @@ func (c counting) tap(ctx context.Context, info *tap.Info) (context.Context, err
 	case t.stranger.Load() && proves(c.guard, WhoOf(ctx)):
 		t.stranger.Store(false)
 	}
-	return ctx, nil
+	return ctx, admitOpen(ctx, info)
 }
 
 // Clone implements credentials.TransportCredentials.

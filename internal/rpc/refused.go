@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc/peer"
 
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -37,6 +38,8 @@ const (
 	RefusedCompressed Reason = "compressed"
 	// RefusedStranger is a connection that has not shown who it is, and sends nothing that counts.
 	RefusedStranger Reason = "stranger"
+	// RefusedCancelled is a connection of a peer that cancels calls before they are served, without end.
+	RefusedCancelled Reason = "cancelled"
 	// RefusedConnections is a connection for which there was no place.
 	RefusedConnections Reason = "connections"
 	// RefusedCertificate is a handshake whose certificate does not hold.
@@ -67,6 +70,7 @@ var reasons = []struct {
 	{RefusedUnfinished, false, nil},
 	{RefusedCompressed, false, []error{errCompressed}},
 	{RefusedStranger, true, nil},
+	{RefusedCancelled, false, nil},
 	{RefusedConnections, false, nil},
 	{RefusedPage, false, nil},
 	{RefusedRaise, true, []error{seq.ErrJump}},
@@ -301,4 +305,13 @@ func (r *Refused) list(count func(*tally, int64) uint64) (all []Refusal) {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Address, b.Address))
 	})
 	return all
+}
+
+// RecentToProto is Recent for the wire, at most 64 of them.
+func (r *Refused) RecentToProto() (out []*pb.Refusal) {
+	recent := r.Recent()
+	for _, one := range recent[:min(len(recent), 64)] {
+		out = append(out, &pb.Refusal{Reason: string(one.Reason), Address: one.Address, Count: one.Count})
+	}
+	return out
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -107,7 +108,7 @@ func TestTheAddressWithTheMostRefusalsIsKeptApart(t *testing.T) {
 	const crowd = 20_000
 	for i := range crowd {
 		r.Note(RefusedOverloaded, fmt.Sprintf("10.%d.%d.1:9", i/250, i%250))
-		if i%4 == 0 {
+		if i >= 100 && i%4 == 0 { // it comes when all places are taken
 			r.Note(RefusedOverloaded, "192.0.2.7:9")
 		}
 	}
@@ -117,7 +118,7 @@ func TestTheAddressWithTheMostRefusalsIsKeptApart(t *testing.T) {
 		seen[one.Address] = one.Count
 		sum += one.Count
 	}
-	if len(seen) > maxAddresses+1 || seen["192.0.2.7"] != crowd/4 || sum != crowd+crowd/4 {
+	if len(seen) > maxAddresses+1 || seen["192.0.2.7"] < crowd/4-100 || sum != crowd+(crowd-100)/4 {
 		t.Errorf("%d addresses, %d of the loud one, %d in all", len(seen), seen["192.0.2.7"], sum)
 	}
 }
@@ -174,4 +175,18 @@ type refusing struct{ pb.UnimplementedSequenceServer }
 
 func (refusing) Next(context.Context, *pb.NextRequest) (*pb.NextReply, error) {
 	return nil, seq.ErrQuota
+}
+
+func TestEachReasonHasARowInTheRunbook(t *testing.T) {
+	text, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, runbook, _ := strings.Cut(string(text), "### SeqMisuseRefused")
+	runbook, _, _ = strings.Cut(runbook, "\n### ")
+	for _, reason := range Reasons() {
+		if !strings.Contains(runbook, "`"+string(reason)+"`") {
+			t.Errorf("no row for %q", reason)
+		}
+	}
 }

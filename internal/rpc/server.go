@@ -81,6 +81,12 @@ type ServerConfig struct {
 	Logger *slog.Logger
 	// MaxConcurrentStreams of one connection; 0: 256. More calls of a peer wait on its side.
 	MaxConcurrentStreams uint32
+	// MaxCancels bounds the calls that a peer cancels before they are served, a second; the connection
+	// that goes beyond it is closed. Zero means maxCancels. Nodes with a certificate are not bounded.
+	MaxCancels int
+	// MaxOpen bounds the calls that are open on all connections without a certificate, and apart from them
+	// those of callers with one. Zero means maxOpen.
+	MaxOpen int
 	// MaxRecv bounds one request in bytes; 0: MaxRecv.
 	MaxRecv int
 	// ClusterID is this server's cluster, "" while it is not known. Calls that name
@@ -112,7 +118,7 @@ func NewServer(cfg ServerConfig, extra ...grpc.ServerOption) *Server {
 		cfg.MaxConcurrentStreams = 256
 	}
 	cfg.MaxRecv = cmp.Or(cfg.MaxRecv, MaxRecv)
-	g, creds := newGuard(cfg), countingCreds(cfg.Creds, 2*cfg.MaxRecv, cfg.Auth, cfg.Refused)
+	g, creds := newGuard(cfg), countingCreds(cfg.Creds, 2*cfg.MaxRecv, cfg.Auth, newCancels(cfg))
 	opts := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(cfg.MaxRecv),
 		grpc.MaxHeaderListSize(maxHeader),
@@ -180,8 +186,10 @@ func (g guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, n
 		return nil, err
 	}
 	if reply, err = next(ctx, req); err != nil {
+		t.refuse(err)
 		return nil, err
 	}
+	t.serve(ctx)
 	// Replies that are done while the peer reads nothing would pile up: what they say is
 	// lost, as if the connection were.
 	if err := t.full(); err != nil {
@@ -207,7 +215,9 @@ func (g guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServer
 	return c.run(func() (err error) {
 		defer one.end()
 		defer g.finish(stream.Context(), info.FullMethod, &err)
-		return next(srv, c)
+		err = next(srv, c)
+		t.refuse(err)
+		return err
 	})
 }
 

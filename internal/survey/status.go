@@ -44,6 +44,18 @@ type Status struct {
 	Allocs       []Alloc  `json:"allocs"`
 	Stores       []Store  `json:"stores"`
 	Routers      []Router `json:"routers"` // that the membership knows
+	// Refused is what nodes refused and closed in the last minutes, the most first. Routers say it
+	// in their metrics alone.
+	Refused []Refusal `json:"refused"`
+}
+
+// Refusal is how often a node refused an address for a reason.
+type Refusal struct {
+	Role    string `json:"role"` // alloc or store
+	Node    string `json:"node"`
+	Reason  string `json:"reason"`
+	Address string `json:"address"` // a host, or other
+	Count   uint64 `json:"count"`
 }
 
 // Router is one that the membership knows.
@@ -99,7 +111,7 @@ type Store struct {
 // Judge makes the status of what was found.
 func (s *Survey) Judge() Status {
 	r := Status{ClusterID: s.Cluster.ID, Incarnation: shown(s.Cluster.Incarnation), RouteVersion: s.Cluster.Table.Version, Sections: uint32(s.Cluster.Mapping.Sections()),
-		Frozen: s.Cluster.Table.Frozen, Set: s.Cluster.Set, Sets: append([]Set{}, s.sets...), Here: s.Cluster.Here(), Problems: []string{}, Notes: s.notes(), Allocs: []Alloc{}, Stores: []Store{}, Routers: []Router{}}
+		Frozen: s.Cluster.Table.Frozen, Set: s.Cluster.Set, Sets: append([]Set{}, s.sets...), Here: s.Cluster.Here(), Problems: []string{}, Notes: s.notes(), Allocs: []Alloc{}, Stores: []Store{}, Routers: []Router{}, Refused: s.refusals()}
 	byCause := s.troubles()
 	var worst []trouble
 	r.Health, worst = judge(byCause)

@@ -252,6 +252,7 @@ func (s *Survey) notes() []string {
 	out = append(out, s.protocolNotes()...)
 	out = append(out, s.exposed()...)
 	out = append(out, s.zoneNotes()...)
+	out = append(out, s.refusalNotes()...)
 	for _, node := range s.Cluster.Table.Nodes {
 		if !node.Drained {
 			continue

@@ -18,9 +18,14 @@ func (s *Server) Authorize(guard *auth.Guard, shown func(*tls.ConnectionState) a
 }
 
 // CountRefused has r count what the server refuses and closes. It is for before Serve.
-func (s *Server) CountRefused(r *rpc.Refused) { s.refused = r }
+func (s *Server) CountRefused(r *rpc.Refused) {
+	s.refused, s.seats = r, rpc.NewSeats(int(s.stats.maxConns.Load()), r)
+}
 
-// look reads what a connection showed, after its first bytes have come.
+// Share has the buffers of all connections draw on a budget. It is for before Serve.
+func (s *Server) Share(b *rpc.Budget) { s.budget = b }
+
+// look reads what a connection showed, after its handshake.
 func (s *Server) look(c net.Conn) auth.Shown {
 	secured, ok := c.(*tls.Conn)
 	if !ok || s.guard == nil {
@@ -45,7 +50,7 @@ func (s *session) authenticate(name, token string) error {
 	if wrong := err != nil || name != "" && name != "default" && name != own; wrong && s.guard.Mode() == auth.Require {
 		return wrongPass
 	}
-	s.who = who
+	s.who, s.proved = who, false // looked at again
 	return nil
 }
 

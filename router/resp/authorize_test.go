@@ -11,7 +11,9 @@ import (
 	"github.com/seqsvr/seqsvr/internal/auth"
 )
 
-func TestATransactionIsAllowedAsAWholeOrNotAtAll(t *testing.T) {
+// guarded returns a guard that requires a token, and a token that may take from the space of users.
+func guarded(t *testing.T) (*auth.Guard, auth.Token) {
+	t.Helper()
 	token := auth.NewToken()
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	text := fmt.Sprintf("principals:\n  - name: chat\n    role: caller\n    tokens: [%s]\n    grants: [{space: user, verbs: [take, read]}]\n", token.Hash().Hex())
@@ -22,6 +24,11 @@ func TestATransactionIsAllowedAsAWholeOrNotAtAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return guard, token
+}
+
+func TestATransactionIsAllowedAsAWholeOrNotAtAll(t *testing.T) {
+	guard, token := guarded(t)
 	eachWay(t, func() Numbers { return newCounters() }, func(s *Server) {
 		s.Authorize(guard, func(*tls.ConnectionState) auth.Shown { return auth.Shown{} })
 	}, func(t *testing.T, s *Server, addr string, _ func()) {

@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -59,7 +61,12 @@ type session struct {
 
 	guard  *auth.Guard
 	who    auth.Who
-	looked bool // who has what the connection showed
+	proved bool // it has shown who it is
+
+	seat   *rpc.Seat
+	called bool // the seat knows of a command
+	begun  time.Time
+	purse  purse
 }
 
 // command is one that is known.
@@ -134,7 +141,7 @@ func (s *session) read(ops []op, args [][]byte) []op {
 	o.tally = s.stats.of(name)
 	switch {
 	case s.tx != nil && !c.outside:
-		return append(ops, s.queue(o))
+		return append(ops, s.queue(o, args))
 	case o.kind == transacted:
 		return s.exec(ops, o)
 	case s.guard != nil:

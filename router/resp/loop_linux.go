@@ -92,7 +92,7 @@ func (l *loop) watch(fd int, events uint32) error {
 }
 
 // add takes a connection over; false if it is none that a loop can serve.
-func (l *loop) add(conn net.Conn) bool {
+func (l *loop) add(conn net.Conn, me *session) bool {
 	below, first := rpc.Unread(conn)
 	tcp, ok := below.(*net.TCPConn)
 	if !ok {
@@ -108,15 +108,20 @@ func (l *loop) add(conn net.Conn) bool {
 		return false
 	}
 	_ = conn.Close()
-	c := &looped{l: l, fd: fd, me: l.s.session(), since: time.Now()}
-	c.me.looked, c.order.Done = true, c.answered // it shows nothing
+	c := &looped{l: l, fd: fd, me: me, since: time.Now()}
+	c.order.Done = c.answered
 	if len(first) > 0 {
 		c.in.Fill(copy(c.in.Room(), first))
 	}
 	if !l.enqueue(c) {
 		_ = unix.Close(fd)
-		l.s.left()
+		l.s.left(me)
+		return true
 	}
+	me.seat.EndBy(func() {
+		c.state.Or(evicted)
+		l.enqueue(c)
+	})
 	return true
 }
 
@@ -257,11 +262,14 @@ func (l *loop) serve(c *looped) {
 	if len(c.out.buf) > 0 || c.fault != nil || c.me.quit {
 		return // until its replies are taken
 	}
-	limit := min(int(l.s.maxPipeline.Load()), seq.MaxBatch)
+	limit := min(l.s.limit(c.me), seq.MaxBatch)
 	for drained := false; ; {
 		var more bool
 		c.ops, more, c.fault = gather(c.me, &c.in, c.ops[:0], limit)
 		if len(c.ops) > 0 || c.fault != nil {
+			if c.fault == nil && !c.fits() {
+				c.fault = errMemory
+			}
 			c.since = l.now
 			if more || !drained {
 				c.state.Or(again)
@@ -273,7 +281,13 @@ func (l *loop) serve(c *looped) {
 			return
 		}
 		open := c.in.Open()
+		c.in.tight = c.me.purse.short()
 		room := c.in.Room()
+		if !c.fits() {
+			c.fault = errMemory
+			l.start(c)
+			return
+		}
 		n, err := unix.Read(c.fd, room)
 		switch {
 		case err == unix.EINTR:
@@ -347,6 +361,14 @@ func (l *loop) sweep() bool {
 		if l.now.Sub(c.since) >= l.s.waits.sweep { // others need the memory
 			c.ops, c.order.UIDs, c.order.Counts, c.order.Ranges = nil, nil, nil, nil
 			c.in.Drop()
+			if len(c.out.buf) == 0 {
+				c.out.buf = nil
+			}
+			c.fits()
+		}
+		if l.s.late(c.me, l.now) && how == stay {
+			l.s.refused.Note(rpc.RefusedUnauthenticated, c.me.purse.address)
+			limit = 0
 		}
 		if how == cut || how == leaving && len(c.out.buf) == 0 || l.now.Sub(c.since) >= limit {
 			l.close(c)
@@ -360,7 +382,7 @@ func (l *loop) sweep() bool {
 	for _, c := range l.queue { // those that came too late
 		if c != nil && c.fd >= 0 {
 			_ = unix.Close(c.fd)
-			l.s.left()
+			l.s.left(c.me)
 		}
 	}
 	l.ended = true
@@ -368,10 +390,9 @@ func (l *loop) sweep() bool {
 }
 
 func (l *loop) close(c *looped) {
-	c.me.forget()
 	l.conns[c.fd] = nil
 	l.open--
 	_ = unix.Close(c.fd)
 	c.fd = -1
-	l.s.left()
+	l.s.left(c.me)
 }

@@ -6,15 +6,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
 // State of a connection.
 const (
-	busy  = 1 << iota // its commands are being answered: it is not the loop's
-	again             // to be looked at once it is not busy
-	hung              // the other side sends no more: read up to the end
+	busy    = 1 << iota // its commands are being answered: it is not the loop's
+	again               // to be looked at once it is not busy
+	hung                // the other side sends no more: read up to the end
+	evicted             // another connection has its seat
 )
 
 // looped is a connection of a loop.
@@ -88,10 +90,13 @@ func (c *looped) answer() {
 	s := c.l.s
 	c.since = s.reply(c.ops, c.begun, &c.out)
 	if c.fault != nil {
-		s.malformed(c.fault, &c.out)
+		s.malformed(c.fault, c.me, &c.out)
 	}
 	c.trim()
-	c.flush()
+	if c.flush(); !c.fits() {
+		s.refused.Note(rpc.RefusedUnread, c.me.purse.address)
+		c.dead = true
+	}
 	ends := c.ends()
 	if c.state.And(^uint32(busy))&again != 0 || ends || c.l.leave.Load() != stay {
 		c.l.enqueue(c)
@@ -103,7 +108,7 @@ const keepOps = 1024
 
 // trim gives up what an unusually long pipeline needed.
 func (c *looped) trim() {
-	if cap(c.ops) > keepOps {
+	if cap(c.ops) > keepOps || c.me.purse.short() {
 		c.ops = nil
 		c.order.UIDs, c.order.Counts, c.order.Ranges = nil, nil, nil
 	}
@@ -113,8 +118,11 @@ func (c *looped) trim() {
 
 // ends says that nothing is to be done for a connection any more.
 func (c *looped) ends() bool {
-	return c.dead || len(c.out.buf) == 0 && (c.me.quit || c.fault != nil)
+	return c.dead || c.state.Load()&evicted != 0 || len(c.out.buf) == 0 && (c.me.quit || c.fault != nil)
 }
+
+// fits draws what the buffers take. It reports false if memory has run out.
+func (c *looped) fits() bool { return fits(c.me, &c.in, &c.out, c.ops) }
 
 // flush writes as much as the connection takes.
 func (c *looped) flush() {

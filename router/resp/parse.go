@@ -13,6 +13,9 @@ const (
 	maxBulk    = 64 << 10 // one argument
 	maxArgs    = 16 << 10 // of one command
 	maxRequest = 1 << 20  // all bytes of one command
+	// A connection that has not shown who it is may send less, as to a Redis with a password.
+	strangerRequest = 16 << 10 // all bytes of a command, and each argument
+	strangerArgs    = 10
 	// A read is offered minRoom at first, and twice as much each time it fills that.
 	minRoom = 4 << 10
 	maxRoom = 128 << 10
@@ -46,7 +49,9 @@ type Parser struct {
 	due   int      // arguments still missing; 0: no array has begun
 	bulk  int      // length of the argument whose head was read, -1: none was
 	open  bool
-	want  int // bytes of room; 0: minRoom
+	want  int  // bytes of room; 0: minRoom
+	small bool // of a stranger
+	tight bool // memory is short
 }
 
 // span is an argument in the buffer, relative to begin.
@@ -60,6 +65,12 @@ func (p *Parser) Room() []byte {
 		p.buf, p.pos, p.begin = p.buf[:n], p.pos-p.begin, 0
 	}
 	p.want = max(p.want, minRoom)
+	if p.tight || p.small {
+		p.want = minRoom
+	}
+	if len(p.buf) == 0 && cap(p.buf) > 4*p.want {
+		p.buf = nil
+	}
 	if cap(p.buf)-len(p.buf) < p.want {
 		p.buf = append(make([]byte, 0, len(p.buf)+2*p.want), p.buf...)
 	}
@@ -72,6 +83,22 @@ func (p *Parser) Fill(n int) {
 	if n == p.want {
 		p.want = min(2*p.want, maxRoom)
 	}
+}
+
+// most is how many bytes a part of a command may have.
+func (p *Parser) most(most int) int {
+	if p.small {
+		return min(most, strangerRequest)
+	}
+	return most
+}
+
+// argsMost is how many arguments a command may have.
+func (p *Parser) argsMost() int {
+	if p.small {
+		return strangerArgs
+	}
+	return maxArgs
 }
 
 // Open says whether a part of a command has come, and the rest has not.
@@ -89,8 +116,8 @@ func (p *Parser) Next() ([][]byte, error) {
 		if !done {
 			size = len(p.buf) - p.begin
 		}
-		if size > maxRequest {
-			return nil, protocolError("request above %d bytes", maxRequest)
+		if most := p.most(maxRequest); size > most {
+			return nil, protocolError("request above %d bytes", most)
 		}
 		if !done {
 			return nil, nil
@@ -119,7 +146,7 @@ func (p *Parser) step() (bool, error) {
 		if p.buf[p.pos] != '*' {
 			return p.inline()
 		}
-		n, ok, err := p.head("multibulk length", maxArgs)
+		n, ok, err := p.head("multibulk length", p.argsMost())
 		if !ok || err != nil {
 			return false, err
 		}
@@ -143,7 +170,7 @@ func (p *Parser) argument() (bool, error) {
 		if c := p.buf[p.pos]; c != '$' {
 			return false, protocolError("expected '$', got '%s'", printable(c))
 		}
-		n, ok, err := p.head("bulk length", maxBulk)
+		n, ok, err := p.head("bulk length", p.most(maxBulk))
 		if !ok || err != nil {
 			return false, err
 		}
@@ -166,7 +193,7 @@ func (p *Parser) argument() (bool, error) {
 
 // head reads a line of a type byte and a number up to most; false if it is not there yet.
 func (p *Parser) head(what string, most int) (int, bool, error) {
-	if n, size := shortHead(p.buf[p.pos:]); size > 0 {
+	if n, size := shortHead(p.buf[p.pos:]); size > 0 && n <= most {
 		p.pos += size
 		return n, true, nil
 	}
@@ -176,6 +203,9 @@ func (p *Parser) head(what string, most int) (int, bool, error) {
 	}
 	n, err := strconv.Atoi(string(line[1:]))
 	if err != nil || n < -1 || n > most {
+		if p.small {
+			return 0, false, protocolError("unauthenticated %s", what) // as Redis words it
+		}
 		return 0, false, protocolError("invalid %s", what)
 	}
 	return n, true, nil
@@ -199,7 +229,7 @@ func shortHead(b []byte) (n, size int) {
 // Drop gives up the room of a Parser into which nothing has come.
 func (p *Parser) Drop() {
 	if !p.Open() {
-		*p = Parser{}
+		*p = Parser{small: p.small}
 	}
 }
 
@@ -235,7 +265,7 @@ func (p *Parser) inline() (bool, error) {
 		}
 		p.spans = append(p.spans, span{from, i})
 	}
-	if len(p.spans) > maxArgs {
+	if len(p.spans) > p.argsMost() {
 		return false, protocolError("too big inline request")
 	}
 	if p.http(line) {

@@ -35,7 +35,9 @@ type patience struct {
 	reply   time.Duration // until it takes more of its replies
 	request time.Duration // until the rest of a command comes
 	idle    time.Duration // until a command comes
-	sweep   time.Duration // how often connections are looked at for these
+	// stranger is how long a connection has that must show who it is.
+	stranger time.Duration
+	sweep    time.Duration // how often connections are looked at for these
 }
 
 const (
@@ -43,6 +45,8 @@ const (
 	keepReply = 64 << 10
 	// acceptPause is after an accept that failed for want of something, such as files.
 	acceptPause = 50 * time.Millisecond
+	// connShare is how many eighths of its files a process spends on these connections at most.
+	connShare = 4
 )
 
 // Server answers the connections of one listener. Make it with New, run it once.
@@ -58,6 +62,8 @@ type Server struct {
 	waits   patience
 
 	maxPipeline atomic.Int64
+	seats       *rpc.Seats
+	budget      *rpc.Budget // of the buffers of all connections
 
 	loop *loop // serves those without TLS; nil: none, each has a goroutine
 
@@ -72,15 +78,18 @@ func New(from Numbers, log *slog.Logger) *Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{from: from, log: log, stats: newStats(), conns: map[net.Conn]bool{},
-		waits: patience{reply: 10 * time.Second, request: 10 * time.Second, idle: 15 * time.Minute, sweep: time.Second}}
+	s := &Server{from: from, log: log, stats: newStats(), conns: map[net.Conn]bool{}, budget: rpc.NewBudget(DefaultMemory),
+		waits: patience{reply: 10 * time.Second, request: 10 * time.Second, idle: 15 * time.Minute, stranger: 5 * time.Second, sweep: time.Second}}
+	s.CountRefused(nil)
 	s.SetLimits(Limits{})
 	return s
 }
 
 // SetLimits has an effect on new connections and commands. Open connections stay.
 func (s *Server) SetLimits(l Limits) {
-	s.stats.maxConns.Store(int64(cmp.Or(l.MaxConns, DefaultMaxConns)))
+	most := rpc.FilesFor(cmp.Or(l.MaxConns, DefaultMaxConns), connShare)
+	s.stats.maxConns.Store(int64(most))
+	s.seats.SetMost(most)
 	s.maxPipeline.Store(int64(cmp.Or(l.MaxPipeline, DefaultMaxPipeline)))
 }
 
@@ -120,20 +129,24 @@ func (s *Server) Serve(ctx context.Context, lis net.Listener, bound time.Duratio
 
 // begin serves a connection, or tells it that there are too many.
 func (s *Server) begin(ctx context.Context, c net.Conn) {
-	if s.stats.open.Add(1) > s.stats.maxConns.Load() {
-		s.left()
+	seat := s.seats.Take(c.RemoteAddr().String())
+	if seat == nil {
 		s.stats.rejected.Add(1)
-		s.refused.Note(rpc.RefusedConnections, c.RemoteAddr().String())
-		_ = c.SetWriteDeadline(time.Now().Add(time.Second))
-		_, _ = io.WriteString(c, "-ERR max number of clients reached\r\n")
-		_ = c.Close()
+		if _, secured := c.(*tls.Conn); !secured { // it would wait for the handshake
+			_ = c.SetWriteDeadline(time.Now().Add(time.Second))
+			_, _ = io.WriteString(c, "-ERR max number of clients reached\r\n")
+		}
+		rpc.CloseNow(c)
 		return
 	}
+	s.stats.open.Add(1)
 	s.stats.opened.Add(1)
 	boundKernel(c)
-	if s.loop != nil && s.loop.add(c) {
+	me := s.session(seat, c.RemoteAddr().String())
+	if s.loop != nil && s.loop.add(c, me) {
 		return
 	}
+	seat.EndBy(func() { rpc.CloseNow(c) })
 	s.mu.Lock()
 	s.conns[c] = true
 	s.mu.Unlock()
@@ -143,9 +156,9 @@ func (s *Server) begin(ctx context.Context, c net.Conn) {
 			s.mu.Lock()
 			delete(s.conns, c)
 			s.mu.Unlock()
-			s.left()
+			s.left(me)
 		}()
-		s.serve(ctx, c)
+		s.serve(ctx, c, me)
 	})
 }
 
@@ -162,10 +175,15 @@ func boundKernel(c net.Conn) {
 }
 
 // left is the end of a connection.
-func (s *Server) left() { s.stats.open.Add(-1) }
+func (s *Server) left(me *session) {
+	me.forget()
+	me.purse.hold(0)
+	me.seat.Leave()
+	s.stats.open.Add(-1)
+}
 
-func (s *Server) session() *session {
-	return &session{id: s.ids.Add(1), stats: s.stats, guard: s.guard}
+func (s *Server) session(seat *rpc.Seat, address string) *session {
+	return &session{id: s.ids.Add(1), stats: s.stats, guard: s.guard, seat: seat, begun: time.Now(), purse: purse{of: s.budget, address: address}}
 }
 
 // leave has no connection read any more, waits until all are answered, and then ends
@@ -196,38 +214,55 @@ func (s *Server) leave(bound time.Duration, abort context.CancelFunc) {
 }
 
 // serve is one connection: read, answer all that is complete, and again.
-func (s *Server) serve(ctx context.Context, c net.Conn) {
-	me := s.session()
-	defer me.forget()
+func (s *Server) serve(ctx context.Context, c net.Conn, me *session) {
+	if !s.shake(ctx, c, me) {
+		return
+	}
 	var in Parser
 	var out writer
 	var ops []op
 	waiting := false // for the rest of a command
 	for !me.quit {
 		switch open := in.Open(); {
+		case me.stranger():
+			s.until(c, me.begun.Add(s.waits.stranger))
 		case !open:
 			s.within(c, s.waits.idle)
 		case !waiting:
 			s.within(c, s.waits.request)
 		}
 		waiting = in.Open()
-		n, err := c.Read(in.Room())
+		if me.purse.drawn > 0 { // the next command may come late, and others need the memory
+			ops, out.buf = nil, nil
+			in.Drop()
+		}
+		in.tight = me.purse.short()
+		room := in.Room()
+		if !fits(me, &in, &out, ops) {
+			s.malformed(errMemory, me, &out)
+			s.send(c, &out)
+			return
+		}
+		n, err := c.Read(room)
 		if n == 0 && err != nil {
+			if s.late(me, time.Now()) {
+				s.refused.Note(rpc.RefusedUnauthenticated, me.purse.address)
+			}
 			return
 		}
 		in.Fill(n)
-		if !me.looked {
-			me.who.Shown, me.looked = s.look(c), true
-		}
 		for more := true; more && !me.quit; {
-			ops, more, err = gather(me, &in, ops[:0], int(s.maxPipeline.Load()))
+			ops, more, err = gather(me, &in, ops[:0], s.limit(me))
+			if err == nil && !fits(me, &in, &out, ops) {
+				err = errMemory
+			}
 			if len(ops) > 0 {
 				begun := time.Now()
 				run(ctx, s.from, ops)
 				s.reply(ops, begun, &out)
 			}
 			if err != nil {
-				s.malformed(err, &out)
+				s.malformed(err, me, &out)
 			}
 			if len(out.buf) > 0 && !s.send(c, &out) || err != nil {
 				return
@@ -237,12 +272,36 @@ func (s *Server) serve(ctx context.Context, c net.Conn) {
 }
 
 // within bounds the reads to come. A Server that leaves has ended them already.
-func (s *Server) within(c net.Conn, d time.Duration) {
+func (s *Server) within(c net.Conn, d time.Duration) { s.until(c, time.Now().Add(d)) }
+
+func (s *Server) until(c net.Conn, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.leaving {
-		_ = c.SetReadDeadline(time.Now().Add(d))
+		_ = c.SetReadDeadline(at)
 	}
+}
+
+// shake waits for the handshake of TLS, and looks at what was shown.
+func (s *Server) shake(ctx context.Context, c net.Conn, me *session) bool {
+	if secured, ok := c.(*tls.Conn); ok {
+		ctx, end := context.WithTimeout(ctx, s.waits.stranger)
+		defer end()
+		if secured.HandshakeContext(ctx) != nil {
+			return false
+		}
+	}
+	me.who.Shown = s.look(c)
+	return true
+}
+
+// limit is how many commands of a connection are answered together.
+func (s *Server) limit(me *session) int {
+	most := int(s.maxPipeline.Load())
+	if me.purse.short() {
+		return min(most, fewOps)
+	}
+	return most
 }
 
 // reply writes what commands got that were begun together, and gives the time.
@@ -258,8 +317,11 @@ func (s *Server) reply(ops []op, begun time.Time, out *writer) time.Time {
 	return now
 }
 
-// malformed writes the error after which nothing can be understood.
-func (s *Server) malformed(err error, out *writer) {
+// malformed writes the error with which a connection ends.
+func (s *Server) malformed(err error, me *session, out *writer) {
+	if errors.Is(err, errMemory) {
+		s.refused.Note(rpc.RefusedUnfinished, me.purse.address)
+	}
 	s.stats.of(malformed)[wrong].Add(1)
 	out.fault("ERR " + err.Error())
 }
@@ -273,12 +335,14 @@ const maxReplies = 256 << 10
 func gather(me *session, in *Parser, ops []op, limit int) (_ []op, more bool, err error) {
 	size := 0
 	for len(ops) < limit && size < maxReplies && !me.quit {
+		in.small = me.stranger()
 		args, err := in.Next()
 		if args == nil || err != nil {
 			return ops, false, err
 		}
 		n := len(ops)
 		ops = me.read(ops, args)
+		me.heard()
 		for i := range ops[n:] {
 			size += ops[n+i].room()
 		}

@@ -3,7 +3,9 @@ package resp
 import (
 	"errors"
 	"fmt"
+	"unsafe"
 
+	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -13,6 +15,7 @@ import (
 type transaction struct {
 	ops    []op
 	size   int  // commands and their keys
+	bytes  int  // what they take of memory
 	broken bool // a command was refused: so will be EXEC
 }
 
@@ -56,8 +59,11 @@ func (s *session) forget() {
 
 // queue keeps a command for EXEC. It may be one that cannot be carried out: then that is its
 // answer, and the transaction is broken.
-func (s *session) queue(o op) op {
-	size := 1 + len(o.keys)
+func (s *session) queue(o op, args [][]byte) op {
+	size, bytes := 1+len(o.keys), opSize+len(o.keys)*int(unsafe.Sizeof(client.Key{}))
+	for _, a := range args {
+		bytes += len(a) + int(unsafe.Sizeof(""))
+	}
 	switch {
 	case o.err != nil:
 	case s.tx.size+size > seq.MaxBatch:
@@ -66,7 +72,7 @@ func (s *session) queue(o op) op {
 		s.stats.queued.Add(int64(-size))
 		o = op{err: errManyQueued, tally: o.tally}
 	default:
-		s.tx.ops, s.tx.size = append(s.tx.ops, o), s.tx.size+size
+		s.tx.ops, s.tx.size, s.tx.bytes = append(s.tx.ops, o), s.tx.size+size, s.tx.bytes+bytes
 		return op{tally: s.stats.of(queued), answer: func(w *writer) { w.status("QUEUED") }}
 	}
 	s.tx.broken = true

@@ -31,6 +31,20 @@ var limitMutants = []mutant{
 		{"behind, host\n", "behind, \"\"\n"}}},
 	{rule: "claimed-callers-are-bounded", name: "a router passes on what a caller says of itself", file: "internal/rpc/caller.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"cmp.Or(via, name)", "cmp.Or(name, via)"}}},
+	{rule: "claimed-callers-are-bounded", name: "a router says for nobody that it asks for worker ids", file: "router/snowflake.go", in: []string{"tests/wholepath"}, edits: []edit{
+		{"Delegate(rpc.For(ctx, s.guard), r)", "Delegate(ctx, r)"}}},
+	{rule: "refusals-are-shown", name: "an alloc keeps quiet about what it refused", file: "allocsvr/api/admin.go", in: []string{"tests/wholepath"}, edits: []edit{
+		{"	reply.Refused = s.Refused.RecentToProto()\n", ""}}},
+	{rule: "refusals-are-shown", name: "an alloc keeps what a store refused to itself", file: "allocsvr/backend.go", in: []string{"tests/wholepath"}, edits: []edit{
+		{"			out[i].Refused = id.GetRefused()\n", ""}}},
+	{rule: "refusals-are-shown", name: "seqctl keeps quiet about refusals", file: "internal/survey/troubles.go", in: []string{"internal/survey"}, edits: []edit{
+		{"	out = append(out, s.refusalNotes()...)\n", ""}}},
+	{rule: "refusals-are-shown", name: "an address once seen keeps its place for good", file: "internal/rpc/refused.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"		if kept.weight--; kept.weight == 0 {\n", "		if kept.weight == 0 {\n"}}},
+	{rule: "refusals-are-shown", name: "a server does not count what it refuses", file: "internal/rpc/server.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"	g.refused.noteCall(ctx, cause)\n", ""}}},
+	{rule: "refusals-are-shown", name: "every refusal is a line in the log", file: "internal/rpc/servercreds.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"now-last >= int64(time.Second)", "now >= last"}}},
 	{rule: "forced-raises-are-recorded", name: "a forced raise leaves no line",
 		file: "allocsvr/section/raise.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
 			{"		if err := r.t.record(ctx, r.c.id, r.key, r.ceiling, r.floor); err != nil {\n", "		if err := error(nil); err != nil {\n"}}},

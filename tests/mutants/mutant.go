@@ -27,7 +27,7 @@ type edit struct{ old, new string }
 // tables are all topics.
 var tables = [][]mutant{
 	storeMutants, quorumMutants, ownerMutants, careMutants, trustMutants,
-	exactMutants, onceMutants, copyMutants, judgeMutants, leaseMutants, diskMutants, lostWriteMutants, floorMutants, limitMutants, idMutants, truthMutants, memoryMutants, keyMutants, versionMutants, frontMutants, loanMutants, requestMutants, transportMutants, authMutants, consoleMutants, bulkMutants, spaceMutants, etcdMutants, zoneMutants, setsMutants, setCallerMutants, allotMutants,
+	exactMutants, onceMutants, copyMutants, judgeMutants, leaseMutants, diskMutants, lostWriteMutants, floorMutants, limitMutants, idMutants, truthMutants, memoryMutants, callerMemoryMutants, keyMutants, versionMutants, frontMutants, loanMutants, requestMutants, transportMutants, authMutants, consoleMutants, bulkMutants, spaceMutants, etcdMutants, zoneMutants, setsMutants, setCallerMutants, allotMutants,
 	batchMutants,
 	inputMutants, browserMutants,
 	callerLifeMutants, identityMutants, beforeSetsMutants,

@@ -21,7 +21,35 @@ var transportMutants = []mutant{
 	{rule: "unread-replies-are-bounded", name: "one large reply has the calls beside it refused", file: "internal/rpc/codec.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"min(int64(cap(*buf)), maxUnread/2)", "int64(cap(*buf))"}}},
 	{rule: "unfinished-messages-are-bounded", name: "a connection may begin any number of messages", file: "internal/rpc/conns.go", in: []string{"internal/rpc"}, edits: []edit{
-		{"	if t.unfinished.Add(n) > limit {\n", "	if t.unfinished.Add(n) > limit && n < 0 {\n"}}},
+		{"	if t.unfinished.Add(n) > limit {\n", "	if t.unfinished.Add(n) > limit && false {\n"}}},
+	{rule: "cancelled-calls-are-bounded", name: "calls are cancelled without end", file: "internal/rpc/resets.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"		return 0, errCancels\n	}\n	return n, err\n", "		return n, err\n	}\n	return n, err\n"}, {"	_ = w.Close() // its reader ends\n", ""}}},
+	{rule: "cancelled-calls-are-bounded", name: "calls that the server resets cost nothing", file: "internal/rpc/resets.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"kind == frameReset && code != noError && !w.long", "false && code != noError && !w.long"}}},
+	{rule: "cancelled-calls-are-bounded", name: "the next connection does not wait", file: "internal/rpc/cancels.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"	time.Sleep(pause)\n", ""}}},
+	{rule: "cancelled-calls-are-bounded", name: "what was served is saved up without end", file: "internal/rpc/resets.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"w != nil && w.served.Load() < w.by.burst", "w != nil"}}},
+	{rule: "cancelled-calls-are-bounded", name: "strangers call without end", file: "internal/rpc/cancels.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"		t.wire.cancelled(1)\n", ""}}},
+	{rule: "cancelled-calls-are-bounded", name: "who cancels is remembered for ever", file: "internal/rpc/cancels.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"	if len(c.peers) < maxPeers {\n", "	if true {\n"}}},
+	{rule: "callers-may-give-up", name: "an outage closes connections", file: "internal/rpc/resets.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"			if !w.long(stream, now) {\n", "			if true {\n"}}},
+	{rule: "callers-may-give-up", name: "an attempt that another one overtook counts", file: "internal/rpc/resets.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"	calls -= lower(&w.served, calls)\n", ""}}},
+	{rule: "callers-may-give-up", name: "a node is closed for what its callers cancel", file: "internal/rpc/cancels.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"		case auth.Store, auth.Alloc, auth.Router:\n			return nil\n", "		case auth.Store, auth.Alloc, auth.Router:\n			return id\n"}}},
+	{rule: "open-calls-are-bounded", name: "a server has any number of calls open", file: "internal/rpc/streams.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"	return all > limit || own > 1", "	return false && own > 1"}}},
+	{rule: "open-calls-are-bounded", name: "what a closed connection had open counts for ever", file: "internal/rpc/streams.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"	for stream := range w.open {\n		w.ends(stream)\n	}\n", ""}}},
+	{rule: "open-calls-are-bounded", name: "a call that was answered stays open", file: "internal/rpc/resets.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"kind == frameReset || kind == frameHeaders && flags&endStream != 0", "kind == frameReset && flags == endStream"}}},
+	{rule: "open-calls-are-bounded", name: "strangers take the places of callers with certificates", file: "internal/rpc/streams.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"		return c.proven\n", "		return c.strange\n"}}},
+	{rule: "places-aside", name: "renewals find no place among open calls", file: "internal/rpc/streams.go", in: []string{"internal/rpc"}, edits: []edit{
+		{"		limit += maxAside\n", "		limit += 0\n"}}},
 	{rule: "everybody-has-a-share", name: "one caller may have it all", file: "internal/rpc/admission.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"	return sum <= limit/2 || sum <= limit-limit/8 && own <= limit/sharers\n", "	return sum <= limit\n"}}},
 	{rule: "everybody-has-a-share", name: "no room for who comes late", file: "internal/rpc/admission.go", in: []string{"internal/rpc"}, edits: []edit{

@@ -92,7 +92,7 @@ func TestARaiseFromAFileGoesOnWhereItWasKilled(t *testing.T) {
 		}
 	}
 	// Progress of one file is none of another.
-	kept := fmt.Sprintf(`{"cluster":%q,"space":"user","offset":8,"sha256":"00","lines":2}`, sdk.ClusterID())
+	kept := fmt.Sprintf(`{"cluster":%q,"space":"user","offset":8,"sha256":"00","lines":2}`, sdk.Caller().Table().ClusterID())
 	for text, part := range map[string]string{kept: "another file", strings.Replace(kept, "user", "room", 1): `space "room"`, `{"cluster":"x"}`: `cluster "x"`} {
 		if err := os.WriteFile(path+".progress", []byte(text), 0o600); err != nil {
 			t.Fatal(err)

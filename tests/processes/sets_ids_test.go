@@ -25,7 +25,7 @@ func TestGlobalIDsGoOnWhicheverSetIsKilled(t *testing.T) {
 	defer sdk.Close()
 	harness.Until(t, "the map", func() bool {
 		known := sdk.Sets()
-		sdk.Caller().Refresh()
+		sdk.Caller().Table().Refresh()
 		return len(known.All) == 2 && known.All[1].Routes != nil
 	})
 

@@ -203,10 +203,10 @@ func TestASetThatIsKilledStopsItsOwnCallersOnly(t *testing.T) {
 	defer sdk.Close()
 	harness.Until(t, "the map", func() bool {
 		known := sdk.Sets()
-		sdk.Caller().Refresh()
+		sdk.Caller().Table().Refresh()
 		return len(known.All) == 2 && known.All[1].Routes != nil && known.All[1].Sections == setSections/2
 	})
-	m, _ := sdk.Mapping()
+	m, _ := sdk.Caller().Table().Mapping()
 	uid := func(id seq.SectionID) seq.UID {
 		for uid := seq.UID(0); ; uid += 1 << seq.BlockBits {
 			if m.Spaces[0].SectionOf(uid) == id {
@@ -284,7 +284,7 @@ func TestASetThatRestartsWhileTheRootIsDeadServesItsOwnSections(t *testing.T) {
 			t.Fatalf("%s forgot the other Set", addr)
 		}
 		defer sdk.Close()
-		m, _ := sdk.Mapping()
+		m, _ := sdk.Caller().Table().Mapping()
 		for uid, had, lacked := seq.UID(0), false, false; !had || !lacked; uid += 1 << seq.BlockBits {
 			here := m.Spaces[0].SectionOf(uid) < setSections/2
 			if here && had || !here && lacked {

@@ -41,7 +41,7 @@ func startSets(t *testing.T) *division {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.sdk.Close() })
-	m, _ := d.sdk.Mapping()
+	m, _ := d.sdk.Caller().Table().Mapping()
 	for id := range seq.SectionID(setSections) {
 		for uid := seq.UID(0); ; uid += 1 << seq.BlockBits {
 			if m.Spaces[0].SectionOf(uid) == id {

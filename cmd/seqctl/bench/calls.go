@@ -74,7 +74,7 @@ func batchCalls(_ context.Context, r *rig) (load.Call, error) {
 
 // unaryCalls goes to the owners over a connection each, call by call.
 func unaryCalls(ctx context.Context, r *rig) (load.Call, error) {
-	m, _ := r.client.Mapping()
+	m, _ := r.client.Caller().Table().Mapping()
 	space, err := m.Space(r.o.space)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func unaryCalls(ctx context.Context, r *rig) (load.Call, error) {
 		section := space.SectionOf(uid)
 		node, ok := known.Load().Of(section).Routes.Owner(section)
 		if !ok {
-			r.client.Caller().Refresh()
+			r.client.Caller().Table().Refresh()
 			if node, ok = look().Of(section).Routes.Owner(section); !ok {
 				return 0, fmt.Errorf("uid %d: %w", uid, seq.ErrNoRoute)
 			}
@@ -107,7 +107,7 @@ func unaryCalls(ctx context.Context, r *rig) (load.Call, error) {
 		before := r.rising.Before(uid)
 		reply, err := c.Next(ctx, &pb.NextRequest{Space: r.o.space, Id: &pb.NextRequest_Uid{Uid: uint64(uid)}, Count: 1})
 		if err != nil {
-			r.client.Caller().Refresh() // perhaps it moved
+			r.client.Caller().Table().Refresh() // perhaps it moved
 			look()
 			return 0, err
 		}

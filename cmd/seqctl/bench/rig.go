@@ -61,7 +61,7 @@ func (o *options) run(ctx context.Context, p plan, stderr io.Writer) (result, er
 		// end is theirs. It comes early when the run is interrupted.
 		stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 		r.ends = append(r.ends, func() { stop(); _ = c.Close() })
-		if m, ok := c.Mapping(); ok {
+		if m, ok := c.Caller().Table().Mapping(); ok {
 			if _, err := m.Space(o.space); err != nil {
 				return result{}, err
 			}

@@ -83,7 +83,7 @@ func (e *export) run(ctx context.Context, o *Options, stdout, stderr io.Writer) 
 	return o.clientOfSpace(ctx, e.space, func(c *client.Client, of *seq.Space) error {
 		e.c, e.of = c, of
 		return e.into(stdout, func(w io.Writer) error {
-			e.w = floorfile.NewWriter(w, fmt.Sprintf("space %q of cluster %s, %d sections, begun %s", of.Name, c.ClusterID(), of.Sections, time.Now().UTC().Format(time.RFC3339)))
+			e.w = floorfile.NewWriter(w, fmt.Sprintf("space %q of cluster %s, %d sections, begun %s", of.Name, c.Caller().Table().ClusterID(), of.Sections, time.Now().UTC().Format(time.RFC3339)))
 			e.bar = ui.NewProgress(stderr, "export", 0)
 			defer e.bar.Done()
 			err := e.all(ctx)

@@ -76,7 +76,7 @@ func raiseFile(ctx context.Context, o *Options, space, path string, stdout, stde
 	defer file.Close()
 	return plain(o.Addr, o.clientOfSpace(ctx, space, func(c *client.Client, s *seq.Space) error {
 		f := &fileRaise{o: o, c: c, space: s, path: path, keeps: path != "-", errs: stderr, in: floorfile.NewReader(file)}
-		f.state = progress{Cluster: c.ClusterID(), Space: s.Name}
+		f.state = progress{Cluster: c.Caller().Table().ClusterID(), Space: s.Name}
 		if err := f.resume(); err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func (o *Options) clientOfSpace(ctx context.Context, space string, do func(*clie
 	if err := c.Caller().Reach(find); err != nil {
 		return err
 	}
-	m, _ := c.Mapping()
+	m, _ := c.Caller().Table().Mapping()
 	s, err := m.Space(space)
 	if err != nil {
 		return err

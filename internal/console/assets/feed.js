@@ -46,7 +46,7 @@ export class Feed {
   async #run(signal) {
     while (!signal.aborted) {
       try {
-        await this.#stream(signal);
+        if (await this.#stream(signal)) continue; // the server ends each stream, to see that it is read
       } catch (err) {
         if (err instanceof Refused) return this.#refused(err.message);
       }
@@ -65,7 +65,7 @@ export class Feed {
     if (!signal.aborted) this.#take(snapshot);
   }
 
-  // stream reads until it ends, or falls silent.
+  // stream reads until it ends, and says whether something came; an error when it falls silent.
   async #stream(signal) {
     const quiet = new AbortController();
     let timer = setTimeout(() => quiet.abort(), 2 * SILENCE); // the first one takes longer
@@ -73,13 +73,15 @@ export class Feed {
       const reply = await ask('api/stream', { topics: this.#topics }, AbortSignal.any([signal, quiet.signal]));
       this.streams++;
       const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
+      let came = false;
       for (let rest = ''; ;) {
         const { value, done } = await reader.read();
-        if (done) return;
+        if (done) return came;
         clearTimeout(timer);
         timer = setTimeout(() => quiet.abort(), SILENCE);
         const events = (rest + value).split('\n\n');
         rest = events.pop();
+        came ||= events.length > 0;
         for (const event of events) {
           if (event.startsWith('data: ')) this.#give(signal, JSON.parse(event.slice(6)));
         }

@@ -15,7 +15,7 @@
 // name each other are asked with pauses.
 //
 // What a router and seqctl call beside client.Client stands here too: orders (begin.go), connections that choose a
-// server for each call (conns.go), and what is known of the cluster (probe.go, sets.go).
+// server for each call (conns.go), and a probe (probe.go).
 //
 // What belongs here: which server is asked next, and when a call ends. What does not: who has a section, and how
 // keys travel.

@@ -234,6 +234,7 @@ type StoreStatus struct {
 	Protocol         uint32                 `protobuf:"varint,50,opt,name=protocol,proto3" json:"protocol,omitempty"`                                         // that the store speaks; 0: a build of before
 	RequiredProtocol uint32                 `protobuf:"varint,51,opt,name=required_protocol,json=requiredProtocol,proto3" json:"required_protocol,omitempty"` // that it requires of sessions; 0: any
 	KeptOut          []string               `protobuf:"bytes,52,rep,name=kept_out,json=keptOut,proto3" json:"kept_out,omitempty"`                             // nodes that were refused for their protocol in the last minutes, each with its own
+	Refused          []*Refusal             `protobuf:"bytes,53,rep,name=refused,proto3" json:"refused,omitempty"`                                            // the most frequent first
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -387,6 +388,13 @@ func (x *StoreStatus) GetKeptOut() []string {
 	return nil
 }
 
+func (x *StoreStatus) GetRefused() []*Refusal {
+	if x != nil {
+		return x.Refused
+	}
+	return nil
+}
+
 // EtcdMember is what a member of etcd tells, in a cluster that keeps its registers there. Those
 // of one that does not answer are as the other members know them.
 type EtcdMember struct {
@@ -531,7 +539,8 @@ type StatusReply struct {
 	W               uint32           `protobuf:"varint,35,opt,name=w,proto3" json:"w,omitempty"`                                                      // stores that a write needs; 0: a build of before
 	// How far the node's clock is ahead of those that the stores go by, negative if it is behind. Absent
 	// if that is not known.
-	ClockAheadMs  *int64 `protobuf:"zigzag64,60,opt,name=clock_ahead_ms,json=clockAheadMs,proto3,oneof" json:"clock_ahead_ms,omitempty"`
+	ClockAheadMs  *int64     `protobuf:"zigzag64,60,opt,name=clock_ahead_ms,json=clockAheadMs,proto3,oneof" json:"clock_ahead_ms,omitempty"`
+	Refused       []*Refusal `protobuf:"bytes,61,rep,name=refused,proto3" json:"refused,omitempty"` // the most frequent first; empty: none, or a build of before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -823,6 +832,13 @@ func (x *StatusReply) GetClockAheadMs() int64 {
 		return *x.ClockAheadMs
 	}
 	return 0
+}
+
+func (x *StatusReply) GetRefused() []*Refusal {
+	if x != nil {
+		return x.Refused
+	}
+	return nil
 }
 
 // EndingSection is a section whose numbers come to an end.
@@ -2050,7 +2066,7 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\rlease_left_ms\x18\v \x01(\x03R\vleaseLeftMs\x12\x18\n" +
 	"\adrained\x18\f \x01(\bR\adrained\x12\x18\n" +
 	"\aexposed\x18\r \x01(\bR\aexposed\x12\x12\n" +
-	"\x04zone\x18\x0e \x01(\tR\x04zone\"\x96\x04\n" +
+	"\x04zone\x18\x0e \x01(\tR\x04zone\"\xc4\x04\n" +
 	"\vStoreStatus\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\tR\x04addr\x12\x1c\n" +
@@ -2071,7 +2087,8 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\x04etcd\x18\x0e \x01(\v2\x15.seqsvr.v1.EtcdMemberR\x04etcd\x12\x1a\n" +
 	"\bprotocol\x182 \x01(\rR\bprotocol\x12+\n" +
 	"\x11required_protocol\x183 \x01(\rR\x10requiredProtocol\x12\x19\n" +
-	"\bkept_out\x184 \x03(\tR\akeptOut\"\xec\x01\n" +
+	"\bkept_out\x184 \x03(\tR\akeptOut\x12,\n" +
+	"\arefused\x185 \x03(\v2\x12.seqsvr.v1.RefusalR\arefused\"\xec\x01\n" +
 	"\n" +
 	"EtcdMember\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
@@ -2084,7 +2101,8 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"quotaBytes\x12\x16\n" +
 	"\x06alarms\x18\x06 \x03(\tR\x06alarms\x12\x1a\n" +
 	"\brestored\x18\a \x01(\tR\brestored\x12\x16\n" +
-	"\x06prefix\x18\b \x01(\tR\x06prefix\"\xd5\t\n" +
+	"\x06prefix\x18\b \x01(\tR\x06prefix\"\x83\n" +
+	"\n" +
 	"\vStatusReply\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
@@ -2125,7 +2143,8 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\x11sections_one_zone\x18\" \x01(\rR\x0fsectionsOneZone\x12\x1a\n" +
 	"\bprotocol\x182 \x01(\rR\bprotocol\x12\f\n" +
 	"\x01w\x18# \x01(\rR\x01w\x12)\n" +
-	"\x0eclock_ahead_ms\x18< \x01(\x12H\x00R\fclockAheadMs\x88\x01\x01B\x11\n" +
+	"\x0eclock_ahead_ms\x18< \x01(\x12H\x00R\fclockAheadMs\x88\x01\x01\x12,\n" +
+	"\arefused\x18= \x03(\v2\x12.seqsvr.v1.RefusalR\arefusedB\x11\n" +
 	"\x0f_clock_ahead_ms\"\x91\x01\n" +
 	"\rEndingSection\x12\x18\n" +
 	"\asection\x18\x01 \x01(\rR\asection\x12\x14\n" +
@@ -2262,43 +2281,46 @@ var file_seqsvr_v1_admin_proto_goTypes = []any{
 	(*CountersReply)(nil),       // 22: seqsvr.v1.CountersReply
 	(*RaiseSectionRequest)(nil), // 23: seqsvr.v1.RaiseSectionRequest
 	(*RaiseSectionReply)(nil),   // 24: seqsvr.v1.RaiseSectionReply
-	(*Space)(nil),               // 25: seqsvr.v1.Space
+	(*Refusal)(nil),             // 25: seqsvr.v1.Refusal
+	(*Space)(nil),               // 26: seqsvr.v1.Space
 }
 var file_seqsvr_v1_admin_proto_depIdxs = []int32{
 	3,  // 0: seqsvr.v1.StoreStatus.etcd:type_name -> seqsvr.v1.EtcdMember
-	1,  // 1: seqsvr.v1.StatusReply.members:type_name -> seqsvr.v1.MemberStatus
-	2,  // 2: seqsvr.v1.StatusReply.stores:type_name -> seqsvr.v1.StoreStatus
-	5,  // 3: seqsvr.v1.StatusReply.ending:type_name -> seqsvr.v1.EndingSection
-	15, // 4: seqsvr.v1.StatusReply.key_hashes:type_name -> seqsvr.v1.KeyHash
-	7,  // 5: seqsvr.v1.LeasesReply.leases:type_name -> seqsvr.v1.LeaseInfo
-	10, // 6: seqsvr.v1.EventsReply.events:type_name -> seqsvr.v1.Event
-	25, // 7: seqsvr.v1.AddSpaceRequest.space:type_name -> seqsvr.v1.Space
-	25, // 8: seqsvr.v1.AddSpaceReply.space:type_name -> seqsvr.v1.Space
-	0,  // 9: seqsvr.v1.Admin.Status:input_type -> seqsvr.v1.StatusRequest
-	6,  // 10: seqsvr.v1.Admin.Leases:input_type -> seqsvr.v1.LeasesRequest
-	9,  // 11: seqsvr.v1.Admin.Events:input_type -> seqsvr.v1.EventsRequest
-	12, // 12: seqsvr.v1.Admin.Drain:input_type -> seqsvr.v1.DrainRequest
-	13, // 13: seqsvr.v1.Admin.Move:input_type -> seqsvr.v1.MoveRequest
-	14, // 14: seqsvr.v1.Admin.Rebalance:input_type -> seqsvr.v1.RebalanceRequest
-	16, // 15: seqsvr.v1.Admin.Rehash:input_type -> seqsvr.v1.RehashRequest
-	18, // 16: seqsvr.v1.Admin.AddSpace:input_type -> seqsvr.v1.AddSpaceRequest
-	21, // 17: seqsvr.v1.Admin.Counters:input_type -> seqsvr.v1.CountersRequest
-	23, // 18: seqsvr.v1.Admin.RaiseSection:input_type -> seqsvr.v1.RaiseSectionRequest
-	4,  // 19: seqsvr.v1.Admin.Status:output_type -> seqsvr.v1.StatusReply
-	8,  // 20: seqsvr.v1.Admin.Leases:output_type -> seqsvr.v1.LeasesReply
-	11, // 21: seqsvr.v1.Admin.Events:output_type -> seqsvr.v1.EventsReply
-	20, // 22: seqsvr.v1.Admin.Drain:output_type -> seqsvr.v1.ChangeReply
-	20, // 23: seqsvr.v1.Admin.Move:output_type -> seqsvr.v1.ChangeReply
-	20, // 24: seqsvr.v1.Admin.Rebalance:output_type -> seqsvr.v1.ChangeReply
-	17, // 25: seqsvr.v1.Admin.Rehash:output_type -> seqsvr.v1.RehashReply
-	19, // 26: seqsvr.v1.Admin.AddSpace:output_type -> seqsvr.v1.AddSpaceReply
-	22, // 27: seqsvr.v1.Admin.Counters:output_type -> seqsvr.v1.CountersReply
-	24, // 28: seqsvr.v1.Admin.RaiseSection:output_type -> seqsvr.v1.RaiseSectionReply
-	19, // [19:29] is the sub-list for method output_type
-	9,  // [9:19] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	25, // 1: seqsvr.v1.StoreStatus.refused:type_name -> seqsvr.v1.Refusal
+	1,  // 2: seqsvr.v1.StatusReply.members:type_name -> seqsvr.v1.MemberStatus
+	2,  // 3: seqsvr.v1.StatusReply.stores:type_name -> seqsvr.v1.StoreStatus
+	5,  // 4: seqsvr.v1.StatusReply.ending:type_name -> seqsvr.v1.EndingSection
+	15, // 5: seqsvr.v1.StatusReply.key_hashes:type_name -> seqsvr.v1.KeyHash
+	25, // 6: seqsvr.v1.StatusReply.refused:type_name -> seqsvr.v1.Refusal
+	7,  // 7: seqsvr.v1.LeasesReply.leases:type_name -> seqsvr.v1.LeaseInfo
+	10, // 8: seqsvr.v1.EventsReply.events:type_name -> seqsvr.v1.Event
+	26, // 9: seqsvr.v1.AddSpaceRequest.space:type_name -> seqsvr.v1.Space
+	26, // 10: seqsvr.v1.AddSpaceReply.space:type_name -> seqsvr.v1.Space
+	0,  // 11: seqsvr.v1.Admin.Status:input_type -> seqsvr.v1.StatusRequest
+	6,  // 12: seqsvr.v1.Admin.Leases:input_type -> seqsvr.v1.LeasesRequest
+	9,  // 13: seqsvr.v1.Admin.Events:input_type -> seqsvr.v1.EventsRequest
+	12, // 14: seqsvr.v1.Admin.Drain:input_type -> seqsvr.v1.DrainRequest
+	13, // 15: seqsvr.v1.Admin.Move:input_type -> seqsvr.v1.MoveRequest
+	14, // 16: seqsvr.v1.Admin.Rebalance:input_type -> seqsvr.v1.RebalanceRequest
+	16, // 17: seqsvr.v1.Admin.Rehash:input_type -> seqsvr.v1.RehashRequest
+	18, // 18: seqsvr.v1.Admin.AddSpace:input_type -> seqsvr.v1.AddSpaceRequest
+	21, // 19: seqsvr.v1.Admin.Counters:input_type -> seqsvr.v1.CountersRequest
+	23, // 20: seqsvr.v1.Admin.RaiseSection:input_type -> seqsvr.v1.RaiseSectionRequest
+	4,  // 21: seqsvr.v1.Admin.Status:output_type -> seqsvr.v1.StatusReply
+	8,  // 22: seqsvr.v1.Admin.Leases:output_type -> seqsvr.v1.LeasesReply
+	11, // 23: seqsvr.v1.Admin.Events:output_type -> seqsvr.v1.EventsReply
+	20, // 24: seqsvr.v1.Admin.Drain:output_type -> seqsvr.v1.ChangeReply
+	20, // 25: seqsvr.v1.Admin.Move:output_type -> seqsvr.v1.ChangeReply
+	20, // 26: seqsvr.v1.Admin.Rebalance:output_type -> seqsvr.v1.ChangeReply
+	17, // 27: seqsvr.v1.Admin.Rehash:output_type -> seqsvr.v1.RehashReply
+	19, // 28: seqsvr.v1.Admin.AddSpace:output_type -> seqsvr.v1.AddSpaceReply
+	22, // 29: seqsvr.v1.Admin.Counters:output_type -> seqsvr.v1.CountersReply
+	24, // 30: seqsvr.v1.Admin.RaiseSection:output_type -> seqsvr.v1.RaiseSectionReply
+	21, // [21:31] is the sub-list for method output_type
+	11, // [11:21] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_admin_proto_init() }

@@ -755,6 +755,67 @@ func (x *SetMove) GetBegunUnixMs() int64 {
 	return 0
 }
 
+// Refusal is how many calls a node refused, or connections it closed, in the last minutes.
+type Refusal struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`   // docs/operations.md has the list
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // a host; "other" for all that are not kept apart
+	Count         uint64                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Refusal) Reset() {
+	*x = Refusal{}
+	mi := &file_seqsvr_v1_route_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Refusal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Refusal) ProtoMessage() {}
+
+func (x *Refusal) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_route_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
+func (*Refusal) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_route_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Refusal) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Refusal) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Refusal) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 var File_seqsvr_v1_route_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_route_proto_rawDesc = "" +
@@ -820,7 +881,11 @@ const file_seqsvr_v1_route_proto_rawDesc = "" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x123\n" +
 	"\bsections\x18\x04 \x03(\v2\x17.seqsvr.v1.SectionRangeR\bsections\x12\"\n" +
-	"\rbegun_unix_ms\x18\x05 \x01(\x03R\vbegunUnixMsBp\n" +
+	"\rbegun_unix_ms\x18\x05 \x01(\x03R\vbegunUnixMs\"Q\n" +
+	"\aRefusal\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\x04R\x05countBp\n" +
 	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
 	"Seqsvr::V1b\x06proto3"
 
@@ -836,7 +901,7 @@ func file_seqsvr_v1_route_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_route_proto_rawDescData
 }
 
-var file_seqsvr_v1_route_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_seqsvr_v1_route_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_seqsvr_v1_route_proto_goTypes = []any{
 	(*Node)(nil),         // 0: seqsvr.v1.Node
 	(*RouteTable)(nil),   // 1: seqsvr.v1.RouteTable
@@ -848,11 +913,12 @@ var file_seqsvr_v1_route_proto_goTypes = []any{
 	(*SetRun)(nil),       // 7: seqsvr.v1.SetRun
 	(*SetMap)(nil),       // 8: seqsvr.v1.SetMap
 	(*SetMove)(nil),      // 9: seqsvr.v1.SetMove
-	nil,                  // 10: seqsvr.v1.RouteTable.PinsEntry
+	(*Refusal)(nil),      // 10: seqsvr.v1.Refusal
+	nil,                  // 11: seqsvr.v1.RouteTable.PinsEntry
 }
 var file_seqsvr_v1_route_proto_depIdxs = []int32{
 	0,  // 0: seqsvr.v1.RouteTable.nodes:type_name -> seqsvr.v1.Node
-	10, // 1: seqsvr.v1.RouteTable.pins:type_name -> seqsvr.v1.RouteTable.PinsEntry
+	11, // 1: seqsvr.v1.RouteTable.pins:type_name -> seqsvr.v1.RouteTable.PinsEntry
 	2,  // 2: seqsvr.v1.Mapping.spaces:type_name -> seqsvr.v1.Space
 	4,  // 3: seqsvr.v1.Set.incarnation:type_name -> seqsvr.v1.Incarnation
 	5,  // 4: seqsvr.v1.SetRun.sections:type_name -> seqsvr.v1.SectionRange
@@ -878,7 +944,7 @@ func file_seqsvr_v1_route_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_route_proto_rawDesc), len(file_seqsvr_v1_route_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1330,6 +1330,7 @@ type DescribeReply struct {
 	Protocol         uint32                 `protobuf:"varint,50,opt,name=protocol,proto3" json:"protocol,omitempty"`                                         // that the store speaks; 0: a build of before
 	RequiredProtocol uint32                 `protobuf:"varint,51,opt,name=required_protocol,json=requiredProtocol,proto3" json:"required_protocol,omitempty"` // of sessions; 0: any
 	KeptOut          []*KeptOut             `protobuf:"bytes,52,rep,name=kept_out,json=keptOut,proto3" json:"kept_out,omitempty"`                             // in the last minutes, for its protocol
+	Refused          []*Refusal             `protobuf:"bytes,53,rep,name=refused,proto3" json:"refused,omitempty"`                                            // the most frequent first; empty: none, or a build of before
 	Incarnation      *Incarnation           `protobuf:"bytes,31,opt,name=incarnation,proto3" json:"incarnation,omitempty"`                                    // that the store belongs to; absent: not known
 	Caller           string                 `protobuf:"bytes,40,opt,name=caller,proto3" json:"caller,omitempty"`                                              // who the store takes the caller for, and where from, for events
 	unknownFields    protoimpl.UnknownFields
@@ -1607,6 +1608,13 @@ func (x *DescribeReply) GetRequiredProtocol() uint32 {
 func (x *DescribeReply) GetKeptOut() []*KeptOut {
 	if x != nil {
 		return x.KeptOut
+	}
+	return nil
+}
+
+func (x *DescribeReply) GetRefused() []*Refusal {
+	if x != nil {
+		return x.Refused
 	}
 	return nil
 }
@@ -3216,7 +3224,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xb7\t\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xe5\t\n" +
 	"\rDescribeReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x12\n" +
@@ -3259,7 +3267,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\apending\x18  \x01(\bR\apending\x12\x1a\n" +
 	"\bprotocol\x182 \x01(\rR\bprotocol\x12+\n" +
 	"\x11required_protocol\x183 \x01(\rR\x10requiredProtocol\x12-\n" +
-	"\bkept_out\x184 \x03(\v2\x12.seqsvr.v1.KeptOutR\akeptOut\x128\n" +
+	"\bkept_out\x184 \x03(\v2\x12.seqsvr.v1.KeptOutR\akeptOut\x12,\n" +
+	"\arefused\x185 \x03(\v2\x12.seqsvr.v1.RefusalR\arefused\x128\n" +
 	"\vincarnation\x18\x1f \x01(\v2\x16.seqsvr.v1.IncarnationR\vincarnation\x12\x16\n" +
 	"\x06caller\x18( \x01(\tR\x06callerJ\x04\b\x19\x10\x1a\"\xd0\x03\n" +
 	"\x06Result\x12,\n" +
@@ -3495,6 +3504,7 @@ var file_seqsvr_v1_store_proto_goTypes = []any{
 	(*ReleaseReply)(nil),       // 34: seqsvr.v1.ReleaseReply
 	(*Incarnation)(nil),        // 35: seqsvr.v1.Incarnation
 	(*Mapping)(nil),            // 36: seqsvr.v1.Mapping
+	(*Refusal)(nil),            // 37: seqsvr.v1.Refusal
 }
 var file_seqsvr_v1_store_proto_depIdxs = []int32{
 	4,  // 0: seqsvr.v1.MemberList.members:type_name -> seqsvr.v1.StoreMember
@@ -3514,65 +3524,66 @@ var file_seqsvr_v1_store_proto_depIdxs = []int32{
 	4,  // 14: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
 	6,  // 15: seqsvr.v1.DescribeReply.remembered:type_name -> seqsvr.v1.StoreClaim
 	17, // 16: seqsvr.v1.DescribeReply.kept_out:type_name -> seqsvr.v1.KeptOut
-	35, // 17: seqsvr.v1.DescribeReply.incarnation:type_name -> seqsvr.v1.Incarnation
-	1,  // 18: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
-	2,  // 19: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
-	21, // 20: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	2,  // 21: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
-	24, // 22: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
-	21, // 23: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	2,  // 24: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
-	26, // 25: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
-	21, // 26: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	20, // 27: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
-	22, // 28: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
-	2,  // 29: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
-	29, // 30: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
-	29, // 31: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
-	21, // 32: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
-	21, // 33: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
-	6,  // 34: seqsvr.v1.RenewRequest.seen:type_name -> seqsvr.v1.StoreClaim
-	6,  // 35: seqsvr.v1.RenewRequest.fellows:type_name -> seqsvr.v1.StoreClaim
-	29, // 36: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
-	29, // 37: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
-	31, // 38: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
-	6,  // 39: seqsvr.v1.RenewReply.remembered:type_name -> seqsvr.v1.StoreClaim
-	2,  // 40: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
-	29, // 41: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
-	21, // 42: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	3,  // 43: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
-	15, // 44: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
-	7,  // 45: seqsvr.v1.Store.Vouch:input_type -> seqsvr.v1.VouchRequest
-	23, // 46: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
-	25, // 47: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
-	27, // 48: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
-	30, // 49: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
-	33, // 50: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
-	9,  // 51: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
-	8,  // 52: seqsvr.v1.Store.Extend:input_type -> seqsvr.v1.ExtendRequest
-	11, // 53: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
-	13, // 54: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
-	18, // 55: seqsvr.v1.Store.WindowsOver:input_type -> seqsvr.v1.WindowsOverRequest
-	16, // 56: seqsvr.v1.Store.Require:input_type -> seqsvr.v1.RequireRequest
-	19, // 57: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
-	19, // 58: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
-	19, // 59: seqsvr.v1.Store.Vouch:output_type -> seqsvr.v1.DescribeReply
-	28, // 60: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
-	28, // 61: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
-	28, // 62: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
-	32, // 63: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
-	34, // 64: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
-	19, // 65: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
-	19, // 66: seqsvr.v1.Store.Extend:output_type -> seqsvr.v1.DescribeReply
-	12, // 67: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
-	14, // 68: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
-	19, // 69: seqsvr.v1.Store.WindowsOver:output_type -> seqsvr.v1.DescribeReply
-	19, // 70: seqsvr.v1.Store.Require:output_type -> seqsvr.v1.DescribeReply
-	57, // [57:71] is the sub-list for method output_type
-	43, // [43:57] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	37, // 17: seqsvr.v1.DescribeReply.refused:type_name -> seqsvr.v1.Refusal
+	35, // 18: seqsvr.v1.DescribeReply.incarnation:type_name -> seqsvr.v1.Incarnation
+	1,  // 19: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
+	2,  // 20: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
+	21, // 21: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	2,  // 22: seqsvr.v1.PrepareRequest.ref:type_name -> seqsvr.v1.Ref
+	24, // 23: seqsvr.v1.PrepareRequest.items:type_name -> seqsvr.v1.PrepareItem
+	21, // 24: seqsvr.v1.PrepareRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	2,  // 25: seqsvr.v1.StepRequest.ref:type_name -> seqsvr.v1.Ref
+	26, // 26: seqsvr.v1.StepRequest.items:type_name -> seqsvr.v1.StepItem
+	21, // 27: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	20, // 28: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
+	22, // 29: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
+	2,  // 30: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
+	29, // 31: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
+	29, // 32: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
+	21, // 33: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
+	21, // 34: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
+	6,  // 35: seqsvr.v1.RenewRequest.seen:type_name -> seqsvr.v1.StoreClaim
+	6,  // 36: seqsvr.v1.RenewRequest.fellows:type_name -> seqsvr.v1.StoreClaim
+	29, // 37: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
+	29, // 38: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
+	31, // 39: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
+	6,  // 40: seqsvr.v1.RenewReply.remembered:type_name -> seqsvr.v1.StoreClaim
+	2,  // 41: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
+	29, // 42: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
+	21, // 43: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	3,  // 44: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
+	15, // 45: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
+	7,  // 46: seqsvr.v1.Store.Vouch:input_type -> seqsvr.v1.VouchRequest
+	23, // 47: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
+	25, // 48: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
+	27, // 49: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
+	30, // 50: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
+	33, // 51: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
+	9,  // 52: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
+	8,  // 53: seqsvr.v1.Store.Extend:input_type -> seqsvr.v1.ExtendRequest
+	11, // 54: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
+	13, // 55: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
+	18, // 56: seqsvr.v1.Store.WindowsOver:input_type -> seqsvr.v1.WindowsOverRequest
+	16, // 57: seqsvr.v1.Store.Require:input_type -> seqsvr.v1.RequireRequest
+	19, // 58: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
+	19, // 59: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
+	19, // 60: seqsvr.v1.Store.Vouch:output_type -> seqsvr.v1.DescribeReply
+	28, // 61: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
+	28, // 62: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
+	28, // 63: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
+	32, // 64: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
+	34, // 65: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
+	19, // 66: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
+	19, // 67: seqsvr.v1.Store.Extend:output_type -> seqsvr.v1.DescribeReply
+	12, // 68: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
+	14, // 69: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
+	19, // 70: seqsvr.v1.Store.WindowsOver:output_type -> seqsvr.v1.DescribeReply
+	19, // 71: seqsvr.v1.Store.Require:output_type -> seqsvr.v1.DescribeReply
+	58, // [58:72] is the sub-list for method output_type
+	44, // [44:58] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_store_proto_init() }

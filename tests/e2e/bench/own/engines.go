@@ -99,7 +99,7 @@ func (c *Cluster) Restart(ctx context.Context) (first, all time.Duration, err er
 
 // takeEach takes a number from each section of the default space.
 func takeEach(ctx context.Context, sdk *client.Client) error {
-	mapping, _ := sdk.Mapping()
+	mapping, _ := sdk.Caller().Table().Mapping()
 	space, err := mapping.Space(seq.DefaultSpace)
 	if err != nil {
 		return err
