@@ -292,7 +292,7 @@ func TestAnOpenStreamToTheOldEraServesNoMore(t *testing.T) {
 	c := dial(t, o, client.Config{Addrs: o.Addrs()[:old]})
 	take := func(node int) error {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		if node == old && c.Incarnation().Era > 0 {
+		if node == old && c.Caller().Table().Incarnation().Era > 0 {
 			ctx, cancel = context.WithTimeout(ctx, 100*time.Millisecond)
 		}
 		defer cancel()
@@ -312,8 +312,8 @@ func TestAnOpenStreamToTheOldEraServesNoMore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if c.Incarnation() != lifeOf(1, 1, 2) {
-		t.Fatalf("holds to %v", c.Incarnation())
+	if c.Caller().Table().Incarnation() != lifeOf(1, 1, 2) {
+		t.Fatalf("holds to %v", c.Caller().Table().Incarnation())
 	}
 	before := o.Nodes[old].Messages.Load() + o.Nodes[old].Calls.Load()
 	if err := take(old); err == nil {
@@ -336,8 +336,8 @@ func TestANodeThatRefusesIsAskedForItsEra(t *testing.T) {
 		}
 		o.Nodes[restored].Live(lifeOf(1, 1, 2))
 	}
-	if c.Incarnation() != lifeOf(1, 1, 2) {
-		t.Errorf("holds to %v", c.Incarnation())
+	if c.Caller().Table().Incarnation() != lifeOf(1, 1, 2) {
+		t.Errorf("holds to %v", c.Caller().Table().Incarnation())
 	}
 }
 
