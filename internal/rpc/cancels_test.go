@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/http2"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
@@ -151,12 +152,12 @@ func TestEachCallThatIsServedPaysForOneThatIsCancelled(t *testing.T) {
 
 func TestCallsThatAServerResetsCountAsCancelled(t *testing.T) {
 	reset := func(stream, code uint32) []byte {
-		out := binary.BigEndian.AppendUint32([]byte{0, 0, 4, frameReset, 0}, stream)
+		out := binary.BigEndian.AppendUint32([]byte{0, 0, 4, byte(http2.FrameRSTStream), 0}, stream)
 		return binary.BigEndian.AppendUint32(out, code)
 	}
 	p := newPeer(t, testCancels(1, 256), "192.0.2.1")
 	for range 1000 {
-		if _, err := p.at.Write(reset(p.open(1)[0], noError)); err != nil {
+		if _, err := p.at.Write(reset(p.open(1)[0], uint32(http2.ErrCodeNo))); err != nil {
 			t.Fatalf("closed for calls that were answered early: %v", err)
 		}
 	}
@@ -173,20 +174,16 @@ func TestCallsThatAServerResetsCountAsCancelled(t *testing.T) {
 
 // What a peer sends is found wherever it is cut.
 func TestFramesAreFoundHoweverTheyCome(t *testing.T) {
-	type frame struct {
-		kind         byte
-		stream, code uint32
-	}
 	var sent rawcall.Frames
 	var want []frame
 	for range 50 {
 		one := sent.Open(anyMethod)
 		if len(want) == 0 {
-			want = append(want, frame{4, 0, 0})
+			want = append(want, frame{kind: http2.FrameSettings})
 		}
 		sent.Send(one, make([]byte, rand.IntN(40)))
 		sent.Reset(one)
-		want = append(want, frame{frameHeaders, one, 0}, frame{0, one, 0}, frame{frameReset, one, 8})
+		want = append(want, frame{kind: http2.FrameHeaders, stream: one}, frame{kind: http2.FrameData, stream: one}, frame{kind: http2.FrameRSTStream, stream: one, code: http2.ErrCodeCancel})
 	}
 	all := sent.Take()
 	for round := range 200 {
@@ -194,12 +191,7 @@ func TestFramesAreFoundHoweverTheyCome(t *testing.T) {
 		f := frames{skip: preface}
 		for b := all; len(b) > 0; {
 			n := min(len(b), 1+rand.IntN(1+round))
-			f.scan(b[:n], func(kind, _ byte, stream, code uint32) {
-				if kind != frameReset {
-					code = 0
-				}
-				got = append(got, frame{kind, stream, code})
-			})
+			f.scan(b[:n], func(one frame) { got = append(got, frame{kind: one.kind, stream: one.stream, code: one.code}) })
 			b = b[n:]
 		}
 		if !slices.Equal(got, want) {

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -262,7 +261,7 @@ func (c counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo,
 		conn = t.wire
 	}
 	c.fresh.add(t)
-	return &framed{Conn: conn, traffic: t, skip: len(http2.ClientPreface)}, connInfo{info, t}, nil
+	return &framed{Conn: conn, traffic: t, in: frames{skip: preface}}, connInfo{info, t}, nil
 }
 
 // proves reports whether there is somebody for whom w speaks.

@@ -1,56 +1,13 @@
 package rpc
 
 import (
-	"encoding/binary"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/net/http2"
 )
-
-// Frames of HTTP/2, as far as they are looked at.
-const (
-	frameHead    = 9 // bytes
-	frameHeaders = 1
-	frameReset   = 3
-	endStream    = 1  // a flag of headers
-	noError      = 0  // the code of a reset by a server that has answered
-	preface      = 24 // bytes that a client sends before its first frame
-)
-
-// frames finds the frames in what passes a connection in one direction.
-type frames struct {
-	skip int // bytes that are no head
-	head [frameHead + 4]byte
-	have int
-}
-
-// scan calls seen for each frame whose head has come; of a reset the code belongs to it.
-func (f *frames) scan(b []byte, seen func(kind, flags byte, stream, code uint32)) {
-	for len(b) > 0 {
-		if f.skip > 0 {
-			n := min(f.skip, len(b))
-			f.skip, b = f.skip-n, b[n:]
-			continue
-		}
-		need := frameHead
-		if f.have >= frameHead {
-			need = len(f.head) // of a reset
-		}
-		n := copy(f.head[f.have:need], b)
-		f.have, b = f.have+n, b[n:]
-		if f.have < need {
-			return
-		}
-		length := int(f.head[0])<<16 | int(f.head[1])<<8 | int(f.head[2])
-		kind := f.head[3]
-		if kind == frameReset && need == frameHead && length >= 4 {
-			continue
-		}
-		f.skip, f.have = length-(need-frameHead), 0
-		seen(kind, f.head[4], binary.BigEndian.Uint32(f.head[5:])&^(1<<31), binary.BigEndian.Uint32(f.head[frameHead:]))
-	}
-}
 
 // Opened calls are remembered in steps of markEvery, for longCall.
 const (
@@ -102,23 +59,23 @@ func (w *watched) read(b []byte) (cancelled int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var now time.Time
-	w.in.scan(b, func(kind, _ byte, stream, _ uint32) {
-		if now.IsZero() && (kind == frameHeaders || kind == frameReset) {
+	w.in.scan(b, func(f frame) {
+		if now.IsZero() && (f.kind == http2.FrameHeaders || f.kind == http2.FrameRSTStream) {
 			now = time.Now()
 		}
 		switch {
-		case kind == frameHeaders && stream > w.last:
-			w.last = stream
-			w.opens(stream)
+		case f.kind == http2.FrameHeaders && f.stream > w.last:
+			w.last = f.stream
+			w.opens(f.stream)
 			if m := &w.marks[w.newest]; now.Sub(m.at) < markEvery {
-				m.stream = stream
+				m.stream = f.stream
 			} else {
 				w.newest = (w.newest + 1) % marks
-				w.marks[w.newest] = mark{stream, now}
+				w.marks[w.newest] = mark{f.stream, now}
 			}
-		case kind == frameReset:
-			w.ends(stream)
-			if !w.long(stream, now) {
+		case f.kind == http2.FrameRSTStream:
+			w.ends(f.stream)
+			if !w.long(f.stream, now) {
 				cancelled++
 			}
 		}
@@ -141,11 +98,11 @@ func (w *watched) long(stream uint32, now time.Time) bool {
 func (w *watched) Write(b []byte) (int, error) {
 	var cancelled int64
 	w.mu.Lock()
-	w.out.scan(b, func(kind, flags byte, stream, code uint32) {
-		if kind == frameReset || kind == frameHeaders && flags&endStream != 0 {
-			w.ends(stream)
+	w.out.scan(b, func(f frame) {
+		if f.kind == http2.FrameRSTStream || f.kind == http2.FrameHeaders && f.flags&http2.FlagHeadersEndStream != 0 {
+			w.ends(f.stream)
 		}
-		if kind == frameReset && code != noError && !w.long(stream, time.Now()) {
+		if f.kind == http2.FrameRSTStream && f.code != http2.ErrCodeNo && !w.long(f.stream, time.Now()) {
 			cancelled++
 		}
 	})

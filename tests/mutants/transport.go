@@ -25,7 +25,7 @@ var transportMutants = []mutant{
 	{rule: "cancelled-calls-are-bounded", name: "calls are cancelled without end", file: "internal/rpc/resets.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"		return 0, errCancels\n	}\n	return n, err\n", "		return n, err\n	}\n	return n, err\n"}, {"	_ = w.Close() // its reader ends\n", ""}}},
 	{rule: "cancelled-calls-are-bounded", name: "calls that the server resets cost nothing", file: "internal/rpc/resets.go", in: []string{"internal/rpc"}, edits: []edit{
-		{"kind == frameReset && code != noError && !w.long", "false && code != noError && !w.long"}}},
+		{"f.kind == http2.FrameRSTStream && f.code != http2.ErrCodeNo && !w.long", "false && !w.long"}}},
 	{rule: "cancelled-calls-are-bounded", name: "the next connection does not wait", file: "internal/rpc/cancels.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"	time.Sleep(pause)\n", ""}}},
 	{rule: "cancelled-calls-are-bounded", name: "what was served is saved up without end", file: "internal/rpc/resets.go", in: []string{"internal/rpc"}, edits: []edit{
@@ -35,7 +35,7 @@ var transportMutants = []mutant{
 	{rule: "cancelled-calls-are-bounded", name: "who cancels is remembered for ever", file: "internal/rpc/cancels.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"	if len(c.peers) < maxPeers {\n", "	if true {\n"}}},
 	{rule: "callers-may-give-up", name: "an outage closes connections", file: "internal/rpc/resets.go", in: []string{"internal/rpc"}, edits: []edit{
-		{"			if !w.long(stream, now) {\n", "			if true {\n"}}},
+		{"			if !w.long(f.stream, now) {\n", "			if true {\n"}}},
 	{rule: "callers-may-give-up", name: "an attempt that another one overtook counts", file: "internal/rpc/resets.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"	calls -= lower(&w.served, calls)\n", ""}}},
 	{rule: "callers-may-give-up", name: "a node is closed for what its callers cancel", file: "internal/rpc/cancels.go", in: []string{"internal/rpc"}, edits: []edit{
@@ -45,7 +45,7 @@ var transportMutants = []mutant{
 	{rule: "open-calls-are-bounded", name: "what a closed connection had open counts for ever", file: "internal/rpc/streams.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"	for stream := range w.open {\n		w.ends(stream)\n	}\n", ""}}},
 	{rule: "open-calls-are-bounded", name: "a call that was answered stays open", file: "internal/rpc/resets.go", in: []string{"internal/rpc"}, edits: []edit{
-		{"kind == frameReset || kind == frameHeaders && flags&endStream != 0", "kind == frameReset && flags == endStream"}}},
+		{"f.kind == http2.FrameRSTStream || f.kind == http2.FrameHeaders && f.flags&http2.FlagHeadersEndStream != 0", "f.kind == http2.FrameRSTStream && f.flags == http2.FlagHeadersEndStream"}}},
 	{rule: "open-calls-are-bounded", name: "strangers take the places of callers with certificates", file: "internal/rpc/streams.go", in: []string{"internal/rpc"}, edits: []edit{
 		{"		return c.proven\n", "		return c.strange\n"}}},
 	{rule: "places-aside", name: "renewals find no place among open calls", file: "internal/rpc/streams.go", in: []string{"internal/rpc"}, edits: []edit{
