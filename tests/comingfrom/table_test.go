@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seqsvr/seqsvr/internal/localcluster"
 	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
@@ -71,7 +72,10 @@ func TestEachRowOfComingFromHoldsOnARealCluster(t *testing.T) {
 			t.Errorf("docs/ids.md has no row for %s: %d rows", name, len(table))
 		}
 	}
-	c := harness.Start(t, harness.AskOnce)
+	c := harness.Start(t, func(cfg *localcluster.Config) {
+		harness.AskOnce(cfg)
+		cfg.Args[localcluster.RoleRouter] = append(cfg.Args[localcluster.RoleRouter], "--leaf")
+	})
 	for name, steps := range table {
 		t.Run(name, func(t *testing.T) {
 			for _, s := range steps {

@@ -50,9 +50,9 @@ func Start(t testing.TB, change func(*localcluster.Config)) *localcluster.Cluste
 }
 
 // AskOnce has the router wait for an AllocSvr that is slow for want of a processor. Another attempt
-// takes further numbers, which a test that counts them would miss. Leaf's paths are served.
+// takes further numbers, which a test that counts them would miss.
 func AskOnce(cfg *localcluster.Config) {
-	cfg.Args = map[localcluster.Role][]string{localcluster.RoleRouter: {"--attempt-timeout", "20s", "--leaf"}}
+	cfg.Args = map[localcluster.Role][]string{localcluster.RoleRouter: {"--attempt-timeout", "20s"}}
 }
 
 // Launch is Start that waits for nothing.

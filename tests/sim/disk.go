@@ -245,24 +245,30 @@ func (d *simDisk) letsIn(k *call) bool {
 	if d.w.now()-d.h.born < acceptor.GraceOf(d.w.opts.Lease) {
 		return true
 	}
-	if pointName(k.method) != "renew" {
-		return false
-	}
+	return d.shows(k)
+}
+
+// shows reports whether a message is a renewal that tells the store of more commits than its disk has.
+// Needs d.mu.
+func (d *simDisk) shows(k *call) bool {
 	var req pb.RenewRequest
-	if proto.Unmarshal(k.body, &req) != nil {
+	if pointName(k.method) != "renew" || proto.Unmarshal(k.body, &req) != nil {
 		return false
 	}
 	return slices.ContainsFunc(req.GetSeen(), func(c *pb.StoreClaim) bool {
-		return c.GetCommits() >= d.gate || c.GetCommits() > d.now.commits()
+		return c.GetStoreUuid() == d.now.meta.UUID && (c.GetCommits() >= d.gate || c.GetCommits() > d.now.commits())
 	})
 }
 
-// heard takes in that the store has answered a renewal: it has to know by now that its
-// disk is old, whatever it said. Needs world.mu.
+// heard takes in that the store has answered a renewal that showed it: it has to know by now that its
+// disk is old, whatever it said. A renewal in its grace may have shown nothing. Needs world.mu.
 func (d *simDisk) heard(k *call, err error) {
-	if k.name.point == "renew" && (err == nil || errors.Is(rpc.FromStatus(err), seq.ErrNotVoting)) {
-		d.mu.Lock()
-		defer d.mu.Unlock()
+	if err != nil && !errors.Is(rpc.FromStatus(err), seq.ErrNotVoting) {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.gate > 0 && d.shows(k) {
 		d.told = d.h.life
 	}
 }
