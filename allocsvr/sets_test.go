@@ -106,7 +106,8 @@ func (d *division) rootMap(ctx context.Context, addr string, _ uint64) (sets.Map
 func (d *division) At(addr string) (grpc.ClientConnInterface, error) {
 	for _, f := range d.fleets {
 		if n := f.at(addr); n != nil {
-			return direct{n, f.stores.Ref.Cluster, f.stores.Ref.Era, &f.ids}, nil
+			ref := f.stores.Told()
+			return direct{n, ref.Cluster, ref.Era, &f.ids}, nil
 		}
 	}
 	return nil, fmt.Errorf("no node at %s", addr)

@@ -48,12 +48,22 @@ type Error struct {
 // Error says what was wrong and what was expected.
 func (e *Error) Error() string { return e.why }
 
+// CheckHost returns an *Error for a request that is addressed to another name. It is enough where a
+// request changes nothing and answers stay within their origin, and lets a proxy name another host
+// than the page has.
+func (n Names) CheckHost(r *http.Request) error {
+	if n.addressed(r.Host) {
+		return nil
+	}
+	return &Error{http.StatusMisdirectedRequest, "MISDIRECTED",
+		fmt.Sprintf("addressed to %.100q: expected an IP address, localhost or a name in --%s", r.Host, n.flag)}
+}
+
 // Check returns an *Error for a request that is addressed to another name, or that a page of
 // another origin sends.
 func (n Names) Check(r *http.Request) error {
-	if !n.addressed(r.Host) {
-		return &Error{http.StatusMisdirectedRequest, "MISDIRECTED",
-			fmt.Sprintf("addressed to %.100q: expected an IP address, localhost or a name in --%s", r.Host, n.flag)}
+	if err := n.CheckHost(r); err != nil {
+		return err
 	}
 	if origins := r.Header.Values("Origin"); len(origins) > 1 || len(origins) == 1 && !n.origin(origins[0], r.Host) {
 		return forbidden(fmt.Sprintf("sent for a web page of origin %.100q: expected no Origin, or one whose host is in --%s", strings.Join(origins, ", "), n.flag))

@@ -46,7 +46,7 @@ func (c *Console) guarded(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 		var wrong *browser.Error
-		if errors.As(c.cfg.Names.Check(r), &wrong) {
+		if errors.As(c.cfg.Names.CheckHost(r), &wrong) {
 			c.cfg.Refused.Note(rpc.RefusedPage, r.RemoteAddr)
 			refuse(w, wrong.Status, wrong.Error())
 			return

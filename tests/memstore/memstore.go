@@ -21,6 +21,7 @@ import (
 
 // Cluster is n stores of one cluster.
 type Cluster struct {
+	mu      sync.Mutex // guards Ref while Restore runs
 	Ref     quorum.Ref
 	Mapping seq.Mapping
 	Stores  []*Store
@@ -75,10 +76,19 @@ func (c *Cluster) Registers() []quorum.RegisterState {
 	return out
 }
 
+// Told returns Ref, for callers that run beside Restore.
+func (c *Cluster) Told() quorum.Ref {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.Ref
+}
+
 // Restore puts all stores into a new era that begins with the registers. No process of the era
 // before may still run.
 func (c *Cluster) Restore(era seq.Era, registers map[seq.Register]acceptor.State, floors quorum.Floors) {
+	c.mu.Lock()
 	c.Ref.Era = era
+	c.mu.Unlock()
 	for _, s := range c.Stores {
 		s.mu.Lock()
 		s.ref.Era, s.disk, s.floors = era, maps.Clone(registers), floors

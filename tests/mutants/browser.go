@@ -3,7 +3,7 @@ package main
 // browserMutants are of web pages at the fronts, and of callers that never send a whole request.
 var browserMutants = []mutant{
 	{rule: "fronts-by-their-names", name: "the console answers to any name", file: "internal/console/http.go", in: []string{"internal/console"}, edits: []edit{
-		{"		if errors.As(c.cfg.Names.Check(r), &wrong) {\n", "		if errors.As(c.cfg.Names.Check(r), &wrong) && false {\n"}}},
+		{"		if errors.As(c.cfg.Names.CheckHost(r), &wrong) {\n", "		if errors.As(c.cfg.Names.CheckHost(r), &wrong) && false {\n"}}},
 	{rule: "fronts-by-their-names", name: "the HTTP front answers to any name", file: "router/front.go", in: []string{"router"}, edits: []edit{
 		{"	err := f.names.Check(r)\n", "	err := error(nil)\n"}}},
 	{rule: "fronts-by-their-names", name: "a path that is no route answers to any name", file: "router/front.go", in: []string{"router"}, edits: []edit{

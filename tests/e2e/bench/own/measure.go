@@ -108,10 +108,10 @@ func (c *Cluster) Ask(ctx context.Context, args ...string) error {
 }
 
 // raises is how many Raise make a measurement, each by raiseBy: far above what any
-// section has ahead.
+// section has ahead, and together below what a section may be raised in an hour.
 const (
 	raises  = 60
-	raiseBy = seq.Seq(1) << 32
+	raiseBy = seq.Seq(1) << 28
 )
 
 // Raise is the median time of a Raise above its section's ceiling, one after the
