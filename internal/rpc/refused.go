@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"slices"
 	"sync"
 	"time"
@@ -145,11 +144,8 @@ func (r *Refused) Note(reason Reason, address string) {
 	if r == nil {
 		return
 	}
-	if host, _, err := net.SplitHostPort(address); err == nil {
-		address = host
-	}
-	now := r.now()
-	minute := now.Unix() / 60
+	address = withoutPort(address)
+	minute := r.now().Unix() / 60
 	r.mu.Lock()
 	of := r.place(address)
 	of.weight++
