@@ -5,7 +5,7 @@ export GOFLAGS ?= -buildvcs=false
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
 DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
-VERPKG  := github.com/seqsvr/seqsvr/internal/version
+VERPKG  := github.com/seqsvr/seqsvr/internal/base/version
 LDFLAGS := -s -w -X $(VERPKG).Version=$(VERSION) -X $(VERPKG).Commit=$(COMMIT) -X $(VERPKG).Date=$(DATE)
 
 .PHONY: help build run test e2e console race lint proto proto-check bench fuzz images drills kill-all robust soak sim mutants mutate model clean

@@ -14,7 +14,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/workers"
 	"github.com/seqsvr/seqsvr/allocsvr/segment"
 	"github.com/seqsvr/seqsvr/allocsvr/tenure"
-	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"

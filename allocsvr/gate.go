@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/spaces"
-	"github.com/seqsvr/seqsvr/internal/version"
-	"github.com/seqsvr/seqsvr/internal/wake"
+	"github.com/seqsvr/seqsvr/internal/base/version"
+	"github.com/seqsvr/seqsvr/internal/base/wake"
 	"github.com/seqsvr/seqsvr/seq"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/version"
+	"github.com/seqsvr/seqsvr/internal/base/version"
 	"github.com/seqsvr/seqsvr/membership"
 	"github.com/seqsvr/seqsvr/seq"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 )
 
 // healthPause is how often Ready is asked for grpc.health.v1: a lost quorum shows within

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/version"
-	"github.com/seqsvr/seqsvr/internal/wake"
+	"github.com/seqsvr/seqsvr/internal/base/version"
+	"github.com/seqsvr/seqsvr/internal/base/wake"
 	"github.com/seqsvr/seqsvr/membership"
 )
 

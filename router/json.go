@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/seqsvr/seqsvr/internal/jsontext"
-	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/base/jsontext"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -120,7 +120,7 @@ var httpStatus = map[codes.Code]int{
 // httpOnly are the names of faults that have no ErrorCode.
 var httpOnly = map[codes.Code]string{codes.Canceled: "CANCELED", codes.Unimplemented: "UNIMPLEMENTED"}
 
-// faultOf turns an error into its HTTP status and JSON, by the table of internal/rpc.
+// faultOf turns an error into its HTTP status and JSON, by the table of internal/wire/rpc.
 func faultOf(err error) (int, *fault) {
 	st, _ := status.FromError(rpc.ToStatus(err))
 	code, ok := httpStatus[st.Code()]

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/client"
-	"github.com/seqsvr/seqsvr/internal/rpc"
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	"github.com/seqsvr/seqsvr/router/resp"
 	"github.com/seqsvr/seqsvr/seq"
 )

@@ -10,8 +10,8 @@ import (
 
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
-	"github.com/seqsvr/seqsvr/internal/rpc"
-	"github.com/seqsvr/seqsvr/internal/telemetry"
+	"github.com/seqsvr/seqsvr/internal/process/telemetry"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"

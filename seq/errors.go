@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Errors that more than one tier returns. internal/rpc carries them over the wire
+// Errors that more than one tier returns. internal/wire/rpc carries them over the wire
 // both ways, so errors.Is works on the caller's side too. "Retry" says what a
 // caller may do; a retried Next can only skip numbers, never repeat them.
 var (

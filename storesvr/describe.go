@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/version"
+	"github.com/seqsvr/seqsvr/internal/base/version"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 )

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/version"
+	"github.com/seqsvr/seqsvr/internal/base/version"
 	"github.com/seqsvr/seqsvr/membership"
 )
 

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/rpc"
-	"github.com/seqsvr/seqsvr/internal/telemetry"
+	"github.com/seqsvr/seqsvr/internal/process/telemetry"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	"github.com/seqsvr/seqsvr/membership"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/disk"

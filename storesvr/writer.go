@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/exact"
-	"github.com/seqsvr/seqsvr/internal/tracing"
+	"github.com/seqsvr/seqsvr/internal/process/tracing"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
 )

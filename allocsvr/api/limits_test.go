@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	"github.com/seqsvr/seqsvr/seq"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/logs"
 	"github.com/seqsvr/seqsvr/exact"
-	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )

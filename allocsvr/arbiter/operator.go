@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter/placement"
-	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	"github.com/seqsvr/seqsvr/seq"
 )
 

@@ -3,7 +3,7 @@ package globalid
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/seqsvr/seqsvr/internal/telemetry"
+	"github.com/seqsvr/seqsvr/internal/process/telemetry"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 

@@ -3,7 +3,7 @@ package globalid
 import (
 	"fmt"
 
-	"github.com/seqsvr/seqsvr/internal/otherids"
+	"github.com/seqsvr/seqsvr/internal/base/otherids"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )

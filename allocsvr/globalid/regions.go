@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
-	"github.com/seqsvr/seqsvr/internal/regions"
-	"github.com/seqsvr/seqsvr/internal/wake"
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/regions"
+	"github.com/seqsvr/seqsvr/internal/base/wake"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )

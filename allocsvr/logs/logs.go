@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/exact"
-	"github.com/seqsvr/seqsvr/internal/clock"
-	"github.com/seqsvr/seqsvr/internal/tracing"
-	"github.com/seqsvr/seqsvr/internal/wake"
+	"github.com/seqsvr/seqsvr/internal/base/clock"
+	"github.com/seqsvr/seqsvr/internal/base/wake"
+	"github.com/seqsvr/seqsvr/internal/process/tracing"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
-	"github.com/seqsvr/seqsvr/internal/tracing"
+	"github.com/seqsvr/seqsvr/internal/process/tracing"
 	"github.com/seqsvr/seqsvr/seq"
 )
 

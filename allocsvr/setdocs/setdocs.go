@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/documents"
-	"github.com/seqsvr/seqsvr/internal/wake"
+	"github.com/seqsvr/seqsvr/internal/base/wake"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 )

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/clock"
-	"github.com/seqsvr/seqsvr/internal/tracing"
-	"github.com/seqsvr/seqsvr/internal/wake"
+	"github.com/seqsvr/seqsvr/internal/base/clock"
+	"github.com/seqsvr/seqsvr/internal/base/wake"
+	"github.com/seqsvr/seqsvr/internal/process/tracing"
 )
 
 // Gather is how far apart messages are sent while no request waits for one: a register that

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/wake"
+	"github.com/seqsvr/seqsvr/internal/base/wake"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/snowflake"
 )

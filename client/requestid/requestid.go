@@ -19,7 +19,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/seqsvr/seqsvr/internal/tracing/mark"
+	"github.com/seqsvr/seqsvr/internal/process/tracing/mark"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 

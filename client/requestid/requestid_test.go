@@ -21,7 +21,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/seqsvr/seqsvr/internal/tracing/mark"
+	"github.com/seqsvr/seqsvr/internal/process/tracing/mark"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/seqsvr/seqsvr/allocsvr"
-	"github.com/seqsvr/seqsvr/internal/etcdflags"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -17,7 +17,7 @@ func (o *options) openEtcd() error {
 		return fmt.Errorf("%w: --supervise with --etcd: the parent ends sessions at StoreSvr only", seq.ErrBadArgument)
 	}
 	if !o.fs.Changed("lease") {
-		o.Lease = etcdflags.DefaultLease
+		o.Lease = etcdclient.DefaultLease
 	}
 	cfg, err := o.etcd.Config(o.Common.Logger)
 	o.Etcd = allocsvr.Etcd{Config: cfg, Prefix: o.etcd.Prefix, Requirement: o.etcd.Requirement()}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/audit"
-	"github.com/seqsvr/seqsvr/internal/auth"
-	"github.com/seqsvr/seqsvr/internal/daemon"
-	"github.com/seqsvr/seqsvr/internal/etcdflags"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/process/daemon"
+	"github.com/seqsvr/seqsvr/internal/wire/auth"
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -27,7 +27,7 @@ type options struct {
 	resp      router.Config // of the front for clients of Redis
 
 	fs   *pflag.FlagSet
-	etcd etcdflags.Flags
+	etcd etcdclient.Flags
 }
 
 func flags() (*pflag.FlagSet, *options) {

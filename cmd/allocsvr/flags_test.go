@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/seqsvr/seqsvr/internal/auth"
-	"github.com/seqsvr/seqsvr/internal/config"
-	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/base/config"
+	"github.com/seqsvr/seqsvr/internal/process/daemon"
+	"github.com/seqsvr/seqsvr/internal/wire/auth"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/helpaudit"
 )

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/etcdclient"
-	"github.com/seqsvr/seqsvr/internal/etcdstore"
-	"github.com/seqsvr/seqsvr/internal/wake"
+	"github.com/seqsvr/seqsvr/internal/base/wake"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
 	"github.com/seqsvr/seqsvr/seq"
 )
 

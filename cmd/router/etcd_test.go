@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/seqsvr/seqsvr/internal/clock"
-	"github.com/seqsvr/seqsvr/internal/daemon"
-	"github.com/seqsvr/seqsvr/internal/etcdclient"
-	"github.com/seqsvr/seqsvr/internal/etcdstore"
+	"github.com/seqsvr/seqsvr/internal/base/clock"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
+	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/etcdtest"

@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seqsvr/seqsvr/client"
-	"github.com/seqsvr/seqsvr/internal/auth"
-	"github.com/seqsvr/seqsvr/internal/daemon"
-	"github.com/seqsvr/seqsvr/internal/etcdflags"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/process/daemon"
+	"github.com/seqsvr/seqsvr/internal/wire/auth"
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/router/resp"
 	"github.com/seqsvr/seqsvr/seq"
@@ -19,7 +19,7 @@ import (
 type options struct {
 	router.Config
 	daemon.Common
-	etcd etcdflags.Flags
+	etcd etcdclient.Flags
 }
 
 func flags() (*pflag.FlagSet, *options) {

@@ -18,7 +18,7 @@ import (
 	"github.com/seqsvr/seqsvr/cmd/seqctl/replay"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/setctl"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/storectl"
-	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/process/daemon"
 )
 
 func main() { os.Exit(daemon.Tool("seqctl", os.Args[1:], run)) }

@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/process/daemon"
 )
 
 const help = `storesvr is one replica of a cluster's registers.

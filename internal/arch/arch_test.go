@@ -16,7 +16,7 @@ import (
 const (
 	module   = "github.com/seqsvr/seqsvr/"
 	root     = "../.."
-	maxLines = 400
+	maxLines = 800
 )
 
 // may lists, for each folder, what of this module its shipped files may import. A
@@ -27,7 +27,7 @@ var may = map[string][]string{
 	"proto":      {},
 	"exact":      {"seq"},
 	"sets":       {"seq"},
-	"quorum":     {"seq", "internal/clock"},
+	"quorum":     {"seq", "internal/base/clock"},
 	"membership": {"seq"},
 	"client":     {"seq", "sets", "proto", "internal", "snowflake"},
 	"storesvr":   {"seq", "exact", "sets", "proto", "quorum", "internal", "membership", "storesvr"},

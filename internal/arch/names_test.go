@@ -53,7 +53,7 @@ func collect(t *testing.T) *names {
 	}
 	n.flags["help"] = true // of cobra and pflag
 	for flag := range n.flags {
-		n.upper["SEQ_"+strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))] = true // internal/config
+		n.upper["SEQ_"+strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))] = true // internal/base/config
 	}
 	collected = n
 	return n

@@ -50,8 +50,8 @@ func TestWhoUsesTheSDKCompilesNothingThatWatchesDaemons(t *testing.T) {
 				}
 			}
 		}
-		if first == "client" && !seen["internal/rpc"] {
-			t.Errorf("client does not come to internal/rpc: %v", seen)
+		if first == "client" && !seen["internal/wire/rpc"] {
+			t.Errorf("client does not come to internal/wire/rpc: %v", seen)
 		}
 	}
 }
@@ -74,17 +74,17 @@ func TestOpenTelemetryStaysInOnePackage(t *testing.T) {
 			}
 			users[folder] = true
 			sdk := strings.Contains(target, "/sdk") || strings.Contains(target, "/exporters/")
-			if !under(folder, "internal/tracing") && folder != "tests/otlptest" || sdk && folder != "internal/tracing/otlp" {
+			if !under(folder, "internal/process/tracing") && folder != "tests/otlptest" || sdk && folder != "internal/process/tracing/otlp" {
 				t.Errorf("%s imports %s", folder, target)
 			}
 		}
 		for _, target := range targets {
-			if target == module+"internal/tracing/otlp" && folder != "internal/daemon" {
-				t.Errorf("%s imports %s: internal/daemon alone starts it", folder, target)
+			if target == module+"internal/process/tracing/otlp" && folder != "internal/process/daemon" {
+				t.Errorf("%s imports %s: internal/process/daemon alone starts it", folder, target)
 			}
 		}
 	}
-	if !users["internal/tracing"] || !users["internal/tracing/otlp"] {
+	if !users["internal/process/tracing"] || !users["internal/process/tracing/otlp"] {
 		t.Errorf("nobody imports OpenTelemetry: %v", users)
 	}
 }

@@ -33,10 +33,12 @@ var rooms = map[string][]string{
 	"allocsvr/globalid/namespaces": {"allocsvr/documents"},
 	"allocsvr/globalid/workers":    {"allocsvr/globalid/namespaces", "allocsvr/tenure"},
 	"allocsvr/globalid/audit":      {},
-	"allocsvr/globalid":            {"allocsvr/documents", "allocsvr/globalid/audit", "allocsvr/globalid/namespaces", "allocsvr/globalid/workers", "allocsvr/tenure"},
-	"internal/sdk/call":            {"internal/sdk/route", "internal/sdk/stream"},
-	"internal/sdk/route":           {},
-	"internal/sdk/stream":          {},
+	"allocsvr/globalid/regions":    {},
+	"allocsvr/globalid": {"allocsvr/documents", "allocsvr/globalid/audit", "allocsvr/globalid/namespaces",
+		"allocsvr/globalid/regions", "allocsvr/globalid/workers", "allocsvr/tenure"},
+	"internal/sdk/call":   {"internal/sdk/route", "internal/sdk/stream"},
+	"internal/sdk/route":  {},
+	"internal/sdk/stream": {},
 }
 
 // wirers are the folders that wire rooms. No room imports one.
@@ -60,6 +62,39 @@ func importDownOnly(t *testing.T, house string) {
 		for _, target := range targets {
 			if ours, ok := strings.CutPrefix(target, module); ok && (under(ours, house) || under(ours, wirers[house])) && !slices.Contains(allowed, ours) {
 				t.Errorf("%s imports %s, it may import %v", folder, ours, allowed)
+			}
+		}
+	}
+}
+
+// floors are the groups of internal, each with the groups and the public folders that it may import.
+var floors = map[string][]string{
+	"internal/base":    {"seq", "snowflake"},
+	"internal/wire":    {"internal/base", "seq", "exact", "sets", "proto", "quorum"},
+	"internal/etcd":    {"internal/base", "internal/wire", "seq", "exact", "proto", "quorum"},
+	"internal/process": {"internal/base", "internal/wire", "seq", "proto", "membership"},
+	"internal/sdk":     {"internal/base", "internal/wire", "seq", "sets", "proto"},
+	"internal/ops":     {"internal/base", "internal/wire", "internal/process", "seq", "exact", "sets", "proto", "quorum", "snowflake", "client"},
+	"internal/lab": {"internal/base", "internal/wire", "internal/etcd", "internal/process", "internal/ops",
+		"seq", "exact", "sets", "proto", "quorum", "membership", "snowflake", "client"},
+}
+
+func TestTheFloorsOfInternalImportDownOnly(t *testing.T) {
+	for folder, targets := range imports(t) {
+		parts := strings.Split(folder, "/")
+		if parts[0] != "internal" || folder == "internal/arch" {
+			continue
+		}
+		floor := strings.Join(parts[:min(2, len(parts))], "/")
+		allowed, known := floors[floor]
+		if !known {
+			t.Errorf("%s: %s is no group of internal", folder, floor)
+			continue
+		}
+		for _, target := range targets {
+			ours, ok := strings.CutPrefix(target, module)
+			if ok && !under(ours, floor) && !slices.ContainsFunc(allowed, func(a string) bool { return under(ours, a) }) {
+				t.Errorf("%s imports %s, %s may import %v", folder, ours, floor, allowed)
 			}
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/etcdflags"
-	"github.com/seqsvr/seqsvr/internal/localcluster"
-	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -58,7 +58,7 @@ func readReady(path string) (readyFile, error) {
 // Attach finds a cluster that others run: by the ready file, or without processes by
 // one address. etcd is where its registers are, if not in StoreSvr: its members are not among
 // what is broken. patience bounds every wait for what must happen there.
-func Attach(ctx context.Context, addr, path string, etcd etcdflags.Flags, patience time.Duration) (*Cluster, error) {
+func Attach(ctx context.Context, addr, path string, etcd etcdclient.Flags, patience time.Duration) (*Cluster, error) {
 	c := &Cluster{Patience: patience, processes: map[string]Process{}, etcd: etcd}
 	if path == "" {
 		return c, c.askNodes(ctx, addr)

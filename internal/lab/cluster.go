@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/etcdflags"
-	"github.com/seqsvr/seqsvr/internal/localcluster"
-	"github.com/seqsvr/seqsvr/internal/netlab"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
+	"github.com/seqsvr/seqsvr/internal/lab/netlab"
 )
 
 // The roles, for short.
@@ -42,7 +42,7 @@ type Cluster struct {
 	Network  *netlab.Network       // nil: outside of namespaces
 	Patience time.Duration         // bounds every wait for what must happen
 
-	etcd      etcdflags.Flags    // Given: where the registers are; else in StoreSvr
+	etcd      etcdclient.Flags   // Given: where the registers are; else in StoreSvr
 	members   *localcluster.Etcd // that Start started; nil: none
 	supervise bool               // each AllocSvr has a supervising parent
 	processes map[string]Process // by name; empty when only addresses are known

@@ -12,7 +12,7 @@
 // scenario names is hurt, and is brought back as far as that can be done.
 //
 // What belongs here: finding or starting the cluster, the load, the scenarios, the
-// timeline and the figures. Starting and signalling processes is internal/localcluster,
-// the namespaces are internal/netlab, the promises internal/history. It prints nothing
+// timeline and the figures. Starting and signalling processes is internal/lab/localcluster,
+// the namespaces are internal/lab/netlab, the promises internal/lab/history. It prints nothing
 // and never looks into a daemon but by its API.
 package lab

@@ -3,7 +3,7 @@ package lab
 import (
 	"errors"
 
-	"github.com/seqsvr/seqsvr/internal/netlab"
+	"github.com/seqsvr/seqsvr/internal/lab/netlab"
 )
 
 // Errors of a lab. The first of them come before anything is broken.

@@ -6,10 +6,9 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/seqsvr/seqsvr/internal/etcdclient"
-	"github.com/seqsvr/seqsvr/internal/etcdflags"
-	"github.com/seqsvr/seqsvr/internal/etcdstore"
-	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 )
 
 // oldestEtcd is the oldest version that a drill's own cluster takes, unless another was asked
@@ -18,7 +17,7 @@ const oldestEtcd = "3.4.0"
 
 // startEtcd starts members for the layout, and waits until they have a leader.
 func (c *Cluster) startEtcd(ctx context.Context, dir string, members int, layout localcluster.Config) error {
-	flags := etcdflags.Flags{Prefix: layout.Etcd.Prefix, MinVersion: layout.Etcd.MinVersion}
+	flags := etcdclient.Flags{Prefix: layout.Etcd.Prefix, MinVersion: layout.Etcd.MinVersion}
 	if flags.MinVersion == "" {
 		flags.MinVersion = oldestEtcd
 	}
@@ -41,7 +40,7 @@ func (c *Cluster) startEtcd(ctx context.Context, dir string, members int, layout
 // OnEtcd says whether the registers are in an etcd.
 func (c *Cluster) OnEtcd() bool { return c.etcd.Given() }
 
-func dialEtcd(flags etcdflags.Flags) (*etcdclient.Client, error) {
+func dialEtcd(flags etcdclient.Flags) (*etcdclient.Client, error) {
 	cfg, err := flags.Config(slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/internal/etcdstore"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
 )
 
 // asked counts what comes through to etcd.

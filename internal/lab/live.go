@@ -4,9 +4,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/clock"
-	"github.com/seqsvr/seqsvr/internal/history"
-	"github.com/seqsvr/seqsvr/internal/telemetry"
+	"github.com/seqsvr/seqsvr/internal/base/clock"
+	"github.com/seqsvr/seqsvr/internal/lab/history"
+	"github.com/seqsvr/seqsvr/internal/process/telemetry"
 )
 
 // Phase is how far a drill is.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/internal/lab/history"
 )
 
 func TestALiveDrillShowsItsCallsByTheSliceTheyEndedIn(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/netlab"
+	"github.com/seqsvr/seqsvr/internal/lab/netlab"
 )
 
 // outage is how long nodes are cut off.

@@ -7,11 +7,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/seqsvr/seqsvr/internal/clock"
-	"github.com/seqsvr/seqsvr/internal/etcdflags"
-	"github.com/seqsvr/seqsvr/internal/etcdstore"
-	"github.com/seqsvr/seqsvr/internal/localcluster"
-	"github.com/seqsvr/seqsvr/internal/storeclient"
+	"github.com/seqsvr/seqsvr/internal/base/clock"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
+	"github.com/seqsvr/seqsvr/internal/wire/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/sets"
 )
@@ -78,7 +78,7 @@ func (r *registers) atStores(ctx context.Context, nodes []localcluster.Node) err
 	return nil
 }
 
-func (r *registers) inEtcd(ctx context.Context, flags etcdflags.Flags) error {
+func (r *registers) inEtcd(ctx context.Context, flags etcdclient.Flags) error {
 	client, err := dialEtcd(flags)
 	if err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/history"
-	"github.com/seqsvr/seqsvr/internal/ui"
+	"github.com/seqsvr/seqsvr/internal/base/ui"
+	"github.com/seqsvr/seqsvr/internal/lab/history"
 	"github.com/seqsvr/seqsvr/seq"
 )
 

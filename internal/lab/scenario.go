@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/etcdflags"
-	"github.com/seqsvr/seqsvr/internal/localcluster"
-	"github.com/seqsvr/seqsvr/internal/netlab"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
+	"github.com/seqsvr/seqsvr/internal/lab/netlab"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -80,7 +80,7 @@ func (e Expect) target(lease time.Duration, supervise bool) time.Duration {
 	return 0
 }
 
-var moved = Expect{NoGap: true, Pauses: []Pause{{Lease: time.Second, Target: 50 * time.Millisecond}, {Lease: etcdflags.DefaultLease, Target: 50 * time.Millisecond}}}
+var moved = Expect{NoGap: true, Pauses: []Pause{{Lease: time.Second, Target: 50 * time.Millisecond}, {Lease: etcdclient.DefaultLease, Target: 50 * time.Millisecond}}}
 
 // everyNode is more nodes than there are of a role.
 const everyNode = 999
@@ -90,7 +90,7 @@ func Drills() []Scenario {
 	return []Scenario{
 		{Name: "kill-alloc", Allocs: 2, Role: alloc, Run: killAlloc,
 			Expect: Expect{Pauses: []Pause{{Lease: time.Second, Target: 1200 * time.Millisecond},
-				{Lease: 600 * time.Millisecond, Target: 700 * time.Millisecond}, {Lease: etcdflags.DefaultLease, Target: 3800 * time.Millisecond}, {Supervise: true, Target: 150 * time.Millisecond}}},
+				{Lease: 600 * time.Millisecond, Target: 700 * time.Millisecond}, {Lease: etcdclient.DefaultLease, Target: 3800 * time.Millisecond}, {Supervise: true, Target: 150 * time.Millisecond}}},
 			What: "kill -9 the AllocSvr with most sections; its standbys take over when its lease ends (at once with --supervise)"},
 		{Name: "pause-alloc", Allocs: 2, Role: alloc, Run: pause(of(1, alloc)),
 			What: "SIGSTOP an AllocSvr for half a lease, then for two leases (or once for --pause); woken up it must not answer as the owner"},

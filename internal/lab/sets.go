@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/client"
-	"github.com/seqsvr/seqsvr/internal/localcluster"
-	"github.com/seqsvr/seqsvr/internal/setcare"
-	ask "github.com/seqsvr/seqsvr/internal/survey"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
+	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	ask "github.com/seqsvr/seqsvr/internal/ops/survey"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 )

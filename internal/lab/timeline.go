@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/clock"
+	"github.com/seqsvr/seqsvr/internal/base/clock"
 )
 
 // What a timeline tells of. The first five are the steps of a crash takeover.

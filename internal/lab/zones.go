@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/history"
-	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/lab/history"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 )
 
 // drillZones are those of a drill's own cluster that needs some.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/wire/auth"
 )
 
 // guarded returns a guard that requires a token, and a token that may take from the space of users.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 )
 
 // seeds are the inputs that are kept for the fuzzers of the parser, and those of this test.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/version"
+	"github.com/seqsvr/seqsvr/internal/base/version"
 )
 
 // This file has what clients say before they come to the point.

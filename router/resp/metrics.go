@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/seqsvr/seqsvr/internal/telemetry"
+	"github.com/seqsvr/seqsvr/internal/process/telemetry"
 )
 
 var (

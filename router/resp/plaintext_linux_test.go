@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	"github.com/seqsvr/seqsvr/tests/tlstest"
 )
 

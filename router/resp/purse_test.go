@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/auth"
-	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/auth"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 )
 
 // dialFrom is dial from another address of the loopback interface.

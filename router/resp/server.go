@@ -13,9 +13,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/auth"
-	"github.com/seqsvr/seqsvr/internal/rpc"
-	"github.com/seqsvr/seqsvr/internal/wake"
+	"github.com/seqsvr/seqsvr/internal/base/wake"
+	"github.com/seqsvr/seqsvr/internal/wire/auth"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 )
 
 // The Limits of a Server that is given none.

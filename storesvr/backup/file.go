@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/version"
+	"github.com/seqsvr/seqsvr/internal/base/version"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/internal/version"
+	"github.com/seqsvr/seqsvr/internal/base/version"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr"
 	"github.com/seqsvr/seqsvr/client"
-	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/snowflake"
 	"github.com/seqsvr/seqsvr/tests/harness"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 	"github.com/seqsvr/seqsvr/tests/harness"
 )
 

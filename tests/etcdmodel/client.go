@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/etcdstore"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
 )
 
 // Fate is what becomes of one message. The zero Fate is that of a good network.

@@ -1,4 +1,4 @@
-// Package etcdmodel is etcd in memory as internal/etcdstore uses it: a linearizable store of
+// Package etcdmodel is etcd in memory as internal/etcd/etcdstore uses it: a linearizable store of
 // keys with revisions and transactions, and clients whose messages are delayed, doubled, lost
 // or come late. It refuses what etcd refuses (too many operations, a key put twice, too large a
 // request), so that a test over it does not pass on what a real etcd would not take.
@@ -14,7 +14,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/seqsvr/seqsvr/internal/etcdstore"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
 	"github.com/seqsvr/seqsvr/seq"
 )
 

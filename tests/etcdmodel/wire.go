@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/seqsvr/seqsvr/internal/etcdstore"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
 )
 
 // Member is a member of etcd as gRPC has it: Do decides when a transaction is done, and whether
@@ -36,7 +36,7 @@ func (m *Member) Txn(ctx context.Context, req *pb.TxnRequest) (*pb.TxnResponse, 
 	return reply(t, a), nil
 }
 
-// Read is a transaction as internal/etcdclient sends it: ErrRejected for any other.
+// Read is a transaction as internal/etcd/etcdclient sends it: ErrRejected for any other.
 func Read(req *pb.TxnRequest) (t etcdstore.Txn, err error) {
 	for _, c := range req.GetCompare() {
 		one := etcdstore.Compare{Key: string(c.GetKey()), Not: c.GetResult() == pb.Compare_NOT_EQUAL, Created: c.GetTarget() == pb.Compare_CREATE}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr"
-	"github.com/seqsvr/seqsvr/internal/etcdclient"
-	"github.com/seqsvr/seqsvr/internal/etcdstore"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
 	"github.com/seqsvr/seqsvr/tests/etcdtest"
 	"github.com/seqsvr/seqsvr/tests/robust/proxy"
 )

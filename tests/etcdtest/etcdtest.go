@@ -18,7 +18,7 @@ import (
 
 	"google.golang.org/grpc/credentials"
 
-	"github.com/seqsvr/seqsvr/internal/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
 	"github.com/seqsvr/seqsvr/tests/harness"
 )
 

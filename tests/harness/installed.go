@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 )
 
 // Installed is where each node's binary is, as a package manager would have it: one path, of which

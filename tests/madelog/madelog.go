@@ -1,4 +1,4 @@
-// Package madelog makes message logs, as internal/msglog reads them, for tests and benchmarks: the same
+// Package madelog makes message logs, as internal/ops/msglog reads them, for tests and benchmarks: the same
 // arguments give the same bytes on every machine.
 package madelog
 
@@ -11,7 +11,7 @@ import (
 	"math/rand/v2"
 	"sort"
 
-	"github.com/seqsvr/seqsvr/internal/msglog"
+	"github.com/seqsvr/seqsvr/internal/ops/msglog"
 )
 
 // ErrSize is a log that Generate cannot make.

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/internal/msglog"
+	"github.com/seqsvr/seqsvr/internal/ops/msglog"
 )
 
 var update = flag.Bool("update", false, "write the sample in tests/data anew")

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/client"
-	"github.com/seqsvr/seqsvr/internal/etcdflags"
-	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/harness"
 )
@@ -66,7 +66,7 @@ func (s *site) start(id string) *localcluster.Cluster {
 		cfg.Lease, cfg.Sections, cfg.Step, cfg.Allocs, cfg.ClusterID = lease, 8, 100, 2, id
 		cfg.Spaces = []string{strictSpace + ":mode=strict,sections=4", looseSpace + ":mode=unique-only,sections=4"}
 		if s.etcd != nil {
-			cfg.Etcd = etcdflags.Flags{Endpoints: s.etcd.Endpoints(), Prefix: "/" + id, MinVersion: "3.4.0"}
+			cfg.Etcd = etcdclient.Flags{Endpoints: s.etcd.Endpoints(), Prefix: "/" + id, MinVersion: "3.4.0"}
 		} else {
 			cfg.Spaces = append(cfg.Spaces, exactSpace+":mode=exact,window=1h,sections=4")
 		}

@@ -2,29 +2,29 @@ package main
 
 // browserMutants are of web pages at the fronts, and of callers that never send a whole request.
 var browserMutants = []mutant{
-	{rule: "fronts-by-their-names", name: "the console answers to any name", file: "internal/console/http.go", in: []string{"internal/console"}, edits: []edit{
+	{rule: "fronts-by-their-names", name: "the console answers to any name", file: "internal/ops/console/http.go", in: []string{"internal/ops/console"}, edits: []edit{
 		{"		if errors.As(c.cfg.Names.CheckHost(r), &wrong) {\n", "		if errors.As(c.cfg.Names.CheckHost(r), &wrong) && false {\n"}}},
 	{rule: "fronts-by-their-names", name: "the HTTP front answers to any name", file: "router/front.go", in: []string{"router"}, edits: []edit{
 		{"	err := f.names.Check(r)\n", "	err := error(nil)\n"}}},
 	{rule: "fronts-by-their-names", name: "a path that is no route answers to any name", file: "router/front.go", in: []string{"router"}, edits: []edit{
 		{"		if !f.meant(w, r, plainFault) {\n", "		if false {\n"}}},
-	{rule: "fronts-by-their-names", name: "a name that begins as a known one is enough", file: "internal/browser/browser.go", in: []string{"internal/console"}, edits: []edit{
+	{rule: "fronts-by-their-names", name: "a name that begins as a known one is enough", file: "internal/wire/browser/browser.go", in: []string{"internal/ops/console"}, edits: []edit{
 		{"strings.EqualFold(name, \"localhost\")", "strings.HasPrefix(strings.ToLower(name), \"localhost\")"}}},
-	{rule: "pages-of-others-are-refused", name: "a request of any origin is served", file: "internal/browser/browser.go", in: []string{"router"}, edits: []edit{
+	{rule: "pages-of-others-are-refused", name: "a request of any origin is served", file: "internal/wire/browser/browser.go", in: []string{"router"}, edits: []edit{
 		{"len(origins) > 1 || len(origins) == 1 && !n.origin(origins[0], r.Host)", "len(origins) > 1"}}},
-	{rule: "pages-of-others-are-refused", name: "an origin on this machine is enough", file: "internal/browser/browser.go", in: []string{"router"}, edits: []edit{
+	{rule: "pages-of-others-are-refused", name: "an origin on this machine is enough", file: "internal/wire/browser/browser.go", in: []string{"router"}, edits: []edit{
 		{"(strings.EqualFold(from.Host, host) || n.has(nameOf(from.Host)))", "n.addressed(from.Host)"}}},
 	{rule: "pages-of-others-are-refused", name: "what a browser says of the site is not looked at", file: "router/front.go", in: []string{"router"}, edits: []edit{
 		{"		err = browser.CheckSite(r)\n", "		err = nil\n"}}},
 	{rule: "leaf-is-for-programs", name: "a browser takes numbers by GET", file: "router/front.go", in: []string{"router"}, edits: []edit{
 		{"	return !f.refuses(w, r, shape, browser.CheckProgram(r))\n", "	return true\n"}}},
-	{rule: "leaf-is-for-programs", name: "an image of a page takes a number", file: "internal/browser/browser.go", in: []string{"router"}, edits: []edit{
+	{rule: "leaf-is-for-programs", name: "an image of a page takes a number", file: "internal/wire/browser/browser.go", in: []string{"router"}, edits: []edit{
 		{"		if name == \"Accept\" {\n", "		if false {\n"}}},
 	{rule: "leaf-is-for-programs", name: "Leaf's paths take numbers without --leaf", file: "router/front.go", in: []string{"router"}, edits: []edit{
 		{"	if !f.leaf {\n", "	if false {\n"}}},
 	{rule: "commands-have-one-budget", name: "connections draw nothing for what they hold", file: "router/resp/purse.go", in: []string{"router/resp"}, edits: []edit{
 		{"	if p.denied = want != p.drawn && !p.of.Draw(p.address, int64(want-p.drawn)); p.denied {\n", "	if false {\n"}}},
-	{rule: "commands-have-one-budget", name: "one address holds all", file: "internal/rpc/budget.go", in: []string{"router/resp"}, edits: []edit{
+	{rule: "commands-have-one-budget", name: "one address holds all", file: "internal/wire/rpc/budget.go", in: []string{"router/resp"}, edits: []edit{
 		{"b.used+n > b.most || b.by[host]+n > b.each", "b.used+n > b.most"}}},
 	{rule: "commands-have-one-budget", name: "what a transaction keeps is free", file: "router/resp/transaction.go", in: []string{"router/resp"}, edits: []edit{
 		{"s.tx.bytes+bytes", "s.tx.bytes"}}},
@@ -32,12 +32,12 @@ var browserMutants = []mutant{
 		{"		in.small = me.stranger()\n", "		in.small = false\n"}}},
 	{rule: "strangers-send-little", name: "a connection before AUTH stays", file: "router/resp/purse.go", in: []string{"router/resp"}, edits: []edit{
 		{"	return now.Sub(me.begun) >= s.waits.stranger && me.stranger()\n", "	return false\n"}}},
-	{rule: "idle-connections-yield", name: "a full listener refuses callers", file: "internal/rpc/seats.go", in: []string{"internal/rpc"}, edits: []edit{
+	{rule: "idle-connections-yield", name: "a full listener refuses callers", file: "internal/wire/rpc/seats.go", in: []string{"internal/wire/rpc"}, edits: []edit{
 		{"	if oldest := s.silent.Front(); oldest != nil {\n", "	if oldest := s.silent.Front(); false && oldest != nil {\n"}}},
-	{rule: "idle-connections-yield", name: "a connection with calls yields as one without", file: "internal/rpc/seats.go", in: []string{"internal/rpc"}, edits: []edit{
+	{rule: "idle-connections-yield", name: "a connection with calls yields as one without", file: "internal/wire/rpc/seats.go", in: []string{"internal/wire/rpc"}, edits: []edit{
 		{"			seat.Called()\n", "			_ = seat\n"}}},
-	{rule: "idle-connections-yield", name: "an address with all seats keeps others away", file: "internal/rpc/seats.go", in: []string{"internal/rpc"}, edits: []edit{
+	{rule: "idle-connections-yield", name: "an address with all seats keeps others away", file: "internal/wire/rpc/seats.go", in: []string{"internal/wire/rpc"}, edits: []edit{
 		{"seat.address != address && s.by[seat.address] > s.most/2", "seat == nil"}}},
-	{rule: "streams-that-are-read", name: "a stream that nobody reads keeps its place", file: "internal/console/stream.go", in: []string{"internal/console"}, edits: []edit{
+	{rule: "streams-that-are-read", name: "a stream that nobody reads keeps its place", file: "internal/ops/console/stream.go", in: []string{"internal/ops/console"}, edits: []edit{
 		{"context.WithTimeout(r.Context(), c.streamLife)", "context.WithCancel(r.Context())"}}},
 }

@@ -2,7 +2,7 @@ package main
 
 // bulkMutants are those of raises of many keys, and of moving sequences in and out.
 var bulkMutants = []mutant{
-	{rule: "many-raises-by-grant", name: "a raise of many keys has no bound", file: "internal/auth/methods.go", in: []string{"tests/secure"}, edits: []edit{
+	{rule: "many-raises-by-grant", name: "a raise of many keys has no bound", file: "internal/wire/auth/methods.go", in: []string{"tests/secure"}, edits: []edit{
 		{"			out[i].Within = &b.MaxJump\n", "			_ = b\n"}}},
 	{rule: "many-raises-by-grant", name: "the router forgets how far raises of many keys may go", file: "router/raise.go", in: []string{"router", "tests/secure"}, edits: []edit{
 		{"	if of.GetMaxJump() > 0 {\n", "	if false {\n"}}},
@@ -16,7 +16,7 @@ var bulkMutants = []mutant{
 		{"	if err == nil && uint64(req.Sections) != uint64(space.Sections) {\n", "	if err == nil && false {\n"}}},
 	{rule: "section-raised-whole", name: "a section is raised above its ceiling", file: "allocsvr/section/raisemany.go", in: []string{"allocsvr/section"}, edits: []edit{
 		{"		if r.far = false; !r.covers(ctx) {\n			return r.far, nil\n		}\n		c.table.Lift", "		c.table.Lift"}}},
-	{rule: "files-are-whole", name: "an export that was cut is read", file: "internal/floorfile/floorfile.go", in: []string{"internal/floorfile"}, edits: []edit{
+	{rule: "files-are-whole", name: "an export that was cut is read", file: "cmd/seqctl/floorfile/floorfile.go", in: []string{"cmd/seqctl/floorfile"}, edits: []edit{
 		{"	case r.export && !r.ended:\n", "	case r.export && r.ended && r.read < 0:\n"}}},
 	{rule: "files-are-whole", name: "progress of another file will do", file: "cmd/seqctl/ctl/raisefile.go", in: []string{"tests/processes"}, edits: []edit{
 		{"at != old.Offset || f.in.Sum() != old.Sum {\n", "at != old.Offset {\n"}}},

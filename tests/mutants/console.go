@@ -2,22 +2,22 @@ package main
 
 // consoleMutants are those of the page to look at.
 var consoleMutants = []mutant{
-	{rule: "console-changes-nothing", name: "other methods than GET are answered", file: "internal/console/http.go", in: []string{"internal/console"}, edits: []edit{
+	{rule: "console-changes-nothing", name: "other methods than GET are answered", file: "internal/ops/console/http.go", in: []string{"internal/ops/console"}, edits: []edit{
 		{"		if r.Method != http.MethodGet {\n", "		if r.Method == http.MethodDelete {\n"}}},
-	{rule: "console-is-for-readers", name: "whoever may look a UID up may look", file: "internal/console/http.go", in: []string{"tests/secure"}, edits: []edit{
+	{rule: "console-is-for-readers", name: "whoever may look a UID up may look", file: "internal/ops/console/http.go", in: []string{"tests/secure"}, edits: []edit{
 		{"	if err := c.cfg.Guard.Check(who, pb.Admin_Status_FullMethodName, nil); err != nil {\n		return err\n	}\n", ""}}},
-	{rule: "console-collector-stops", name: "the collector goes on when nobody watches", file: "internal/console/collector.go", in: []string{"internal/console"}, edits: []edit{
+	{rule: "console-collector-stops", name: "the collector goes on when nobody watches", file: "internal/ops/console/collector.go", in: []string{"internal/ops/console"}, edits: []edit{
 		{"		if !want[status] || c.life.Err() != nil {\n", "		if c.life.Err() != nil {\n"}}},
-	{rule: "console-collector-stops", name: "connections stay when nobody watches", file: "internal/console/collector.go", in: []string{"internal/console"}, edits: []edit{
+	{rule: "console-collector-stops", name: "connections stay when nobody watches", file: "internal/ops/console/collector.go", in: []string{"internal/ops/console"}, edits: []edit{
 		{"	defer c.release()\n", ""}}},
-	{rule: "console-collector-stops", name: "a part is collected when nobody wants it any more", file: "internal/console/collector.go", in: []string{"internal/console"}, edits: []edit{
+	{rule: "console-collector-stops", name: "a part is collected when nobody wants it any more", file: "internal/ops/console/collector.go", in: []string{"internal/ops/console"}, edits: []edit{
 		{"		want[t] = c.watched[t] > 0 || now.Before(c.until[t])\n", "		want[t] = c.watched[t] > 0 || now.Before(c.until[t]) || !c.until[t].IsZero() && c.watched[status] > 0\n"}}},
-	{rule: "console-costs-one-status", name: "each node is asked for the whole", file: "internal/survey/survey.go", in: []string{"internal/survey"}, edits: []edit{
+	{rule: "console-costs-one-status", name: "each node is asked for the whole", file: "internal/ops/survey/survey.go", in: []string{"internal/ops/survey"}, edits: []edit{
 		{"		go ask(ctx, conns, node, true, brief)\n", "		go ask(ctx, conns, node, false, brief)\n"}}},
-	{rule: "console-costs-one-status", name: "a node that fails is the last one asked for the whole", file: "internal/survey/survey.go", in: []string{"internal/survey"}, edits: []edit{
+	{rule: "console-costs-one-status", name: "a node that fails is the last one asked for the whole", file: "internal/ops/survey/survey.go", in: []string{"internal/ops/survey"}, edits: []edit{
 		{"			if asking = false; a.err == nil {\n				s.add(a)\n			}\n", "			if asking, next = false, nil; a.err == nil {\n				s.add(a)\n			}\n"}}},
-	{rule: "console-one-collector", name: "each who watches has a collector", file: "internal/console/collector.go", in: []string{"internal/console"}, edits: []edit{
+	{rule: "console-one-collector", name: "each who watches has a collector", file: "internal/ops/console/collector.go", in: []string{"internal/ops/console"}, edits: []edit{
 		{"	if !c.running {\n", "	if true {\n"}}},
-	{rule: "console-nothing-inline", name: "inline scripts are allowed", file: "internal/console/http.go", in: []string{"internal/console"}, edits: []edit{
+	{rule: "console-nothing-inline", name: "inline scripts are allowed", file: "internal/ops/console/http.go", in: []string{"internal/ops/console"}, edits: []edit{
 		{"script-src 'self';", "script-src 'self' 'unsafe-inline';"}}},
 }

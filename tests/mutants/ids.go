@@ -26,11 +26,11 @@ var idMutants = []mutant{
 		{"		s.forget()\n", ""}}},
 	{rule: "regions-are-apart", name: "any bits of a datacenter keep layouts apart", file: "snowflake/apart.go", in: []string{"snowflake"}, edits: []edit{
 		{"other.max(k) << other.shift[k])", "other.max(k) << l.shift[k])"}}},
-	{rule: "regions-are-apart", name: "only namespaces of one name are compared", file: "internal/regions/regions.go", in: []string{"internal/regions"}, edits: []edit{
+	{rule: "regions-are-apart", name: "only namespaces of one name are compared", file: "allocsvr/globalid/regions/regions.go", in: []string{"allocsvr/globalid/regions"}, edits: []edit{
 		{"(mine.Alias == 0 || mine.Alias != theirs.Alias)", "mine.Alias != ^uint32(0)"}}},
-	{rule: "regions-are-apart", name: "layouts without datacenters meet nowhere", file: "internal/regions/regions.go", in: []string{"internal/regions"}, edits: []edit{
+	{rule: "regions-are-apart", name: "layouts without datacenters meet nowhere", file: "allocsvr/globalid/regions/regions.go", in: []string{"allocsvr/globalid/regions"}, edits: []edit{
 		{"		if mine.Recorded && theirs.Recorded {", "		if false {"}}},
-	{rule: "regions-are-apart", name: "one name for an id in two regions is no conflict", file: "internal/regions/regions.go", in: []string{"internal/regions"}, edits: []edit{
+	{rule: "regions-are-apart", name: "one name for an id in two regions is no conflict", file: "allocsvr/globalid/regions/regions.go", in: []string{"allocsvr/globalid/regions"}, edits: []edit{
 		{"			if !mine.Layout.Apart(a.ID, theirs.Layout, b.ID) {", "			if a.Name != b.Name && !mine.Layout.Apart(a.ID, theirs.Layout, b.ID) {"}}},
 	{rule: "first-use-of-a-datacenter", name: "a node starts whatever other regions have", file: "allocsvr/globalid/service.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 		{"	if err := s.abroad.begin(ctx); err != nil {", "	if err := s.abroad.begin(ctx); err != nil && false {"}}},

@@ -29,7 +29,7 @@ var keyMutants = []mutant{
 	},
 	{
 		rule: "keys-under-a-secret", name: "a router does not tell of the caller",
-		file: "internal/rpc/protocol.go", in: []string{"internal/rpc"},
+		file: "internal/wire/rpc/protocol.go", in: []string{"internal/wire/rpc"},
 		edits: []edit{{old: "	return hashesKeys(ctx, ProtocolHeader) || hashesKeys(ctx, relayedHeader)\n", new: "	return hashesKeys(ctx, ProtocolHeader)\n"}},
 	},
 	{

@@ -27,9 +27,9 @@ var limitMutants = []mutant{
 		{"		if used*3 > after.Size*2 {\n", "		if false {\n"}}},
 	{rule: "claimed-callers-are-bounded", name: "callers behind a plaintext router have one share", file: "allocsvr/globalid/workers/share.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 		{"s.held.begin(by.Name), s.hosts", "s.held.begin(by.host()), s.hosts"}, {"	s.held.end(a.by.Name, ", "	s.held.end(a.by.host(), "}, {"s.held[a.by.Name].ends", "s.held[a.by.host()].ends"}}},
-	{rule: "claimed-callers-are-bounded", name: "every host is believed for whom it asks", file: "internal/rpc/caller.go", in: []string{"internal/rpc"}, edits: []edit{
+	{rule: "claimed-callers-are-bounded", name: "every host is believed for whom it asks", file: "internal/wire/rpc/caller.go", in: []string{"internal/wire/rpc"}, edits: []edit{
 		{"behind, host\n", "behind, \"\"\n"}}},
-	{rule: "claimed-callers-are-bounded", name: "a router passes on what a caller says of itself", file: "internal/rpc/caller.go", in: []string{"internal/rpc"}, edits: []edit{
+	{rule: "claimed-callers-are-bounded", name: "a router passes on what a caller says of itself", file: "internal/wire/rpc/caller.go", in: []string{"internal/wire/rpc"}, edits: []edit{
 		{"cmp.Or(via, name)", "cmp.Or(name, via)"}}},
 	{rule: "claimed-callers-are-bounded", name: "a router says for nobody that it asks for worker ids", file: "router/snowflake.go", in: []string{"tests/wholepath"}, edits: []edit{
 		{"Delegate(rpc.For(ctx, s.guard), r)", "Delegate(ctx, r)"}}},
@@ -37,13 +37,13 @@ var limitMutants = []mutant{
 		{"	reply.Refused = s.Refused.RecentToProto()\n", ""}}},
 	{rule: "refusals-are-shown", name: "an alloc keeps what a store refused to itself", file: "allocsvr/backend.go", in: []string{"tests/wholepath"}, edits: []edit{
 		{"			out[i].Refused = id.GetRefused()\n", ""}}},
-	{rule: "refusals-are-shown", name: "seqctl keeps quiet about refusals", file: "internal/survey/troubles.go", in: []string{"internal/survey"}, edits: []edit{
+	{rule: "refusals-are-shown", name: "seqctl keeps quiet about refusals", file: "internal/ops/survey/troubles.go", in: []string{"internal/ops/survey"}, edits: []edit{
 		{"	out = append(out, s.refusalNotes()...)\n", ""}}},
-	{rule: "refusals-are-shown", name: "an address once seen keeps its place for good", file: "internal/rpc/refused.go", in: []string{"internal/rpc"}, edits: []edit{
+	{rule: "refusals-are-shown", name: "an address once seen keeps its place for good", file: "internal/wire/rpc/refused.go", in: []string{"internal/wire/rpc"}, edits: []edit{
 		{"		if kept.weight--; kept.weight == 0 {\n", "		if kept.weight == 0 {\n"}}},
-	{rule: "refusals-are-shown", name: "a server does not count what it refuses", file: "internal/rpc/server.go", in: []string{"internal/rpc"}, edits: []edit{
+	{rule: "refusals-are-shown", name: "a server does not count what it refuses", file: "internal/wire/rpc/server.go", in: []string{"internal/wire/rpc"}, edits: []edit{
 		{"	g.refused.noteCall(ctx, cause)\n", ""}}},
-	{rule: "refusals-are-shown", name: "every refusal is a line in the log", file: "internal/rpc/servercreds.go", in: []string{"internal/rpc"}, edits: []edit{
+	{rule: "refusals-are-shown", name: "every refusal is a line in the log", file: "internal/wire/rpc/servercreds.go", in: []string{"internal/wire/rpc"}, edits: []edit{
 		{"now-last >= int64(time.Second)", "now >= last"}}},
 	{rule: "forced-raises-are-recorded", name: "a forced raise leaves no line",
 		file: "allocsvr/section/raise.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
@@ -54,7 +54,7 @@ var limitMutants = []mutant{
 		file: "allocsvr/api/admin.go", in: []string{"allocsvr/api", "allocsvr"}, edits: []edit{
 			{"		endings(s.Sections, owners.regs, reply)\n", ""}}},
 	{rule: "ends-are-shown", name: "seqctl keeps quiet about sections near their end",
-		file: "internal/survey/troubles.go", in: []string{"cmd/seqctl/ctl"}, edits: []edit{
+		file: "internal/ops/survey/troubles.go", in: []string{"cmd/seqctl/ctl"}, edits: []edit{
 			{"	all = append(all, s.endTroubles(best)...)\n", ""}}},
 	{rule: "no-wait-for-a-clock-far-back", name: "a caller waits for a mark that is an hour ahead of the clock",
 		file: "allocsvr/globalid/workers/draw.go", in: []string{"allocsvr/globalid"}, edits: []edit{

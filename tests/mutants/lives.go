@@ -2,9 +2,9 @@ package main
 
 // callerLifeMutants are of callers that hold to one life of a cluster.
 var callerLifeMutants = []mutant{
-	{rule: "caller-says-its-life", name: "a server does not look at the life that a call is for", file: "internal/rpc/server.go", in: []string{"internal/rpc"}, edits: []edit{
+	{rule: "caller-says-its-life", name: "a server does not look at the life that a call is for", file: "internal/wire/rpc/server.go", in: []string{"internal/wire/rpc"}, edits: []edit{
 		{"	return g.life.check(ctx)\n", "	return nil\n"}}},
-	{rule: "caller-says-its-life", name: "calls do not say their life", file: "internal/rpc/cluster.go", in: []string{"client"}, edits: []edit{
+	{rule: "caller-says-its-life", name: "calls do not say their life", file: "internal/wire/rpc/cluster.go", in: []string{"client"}, edits: []edit{
 		{"		t.header[IncarnationHeader] = life.String()\n", ""}}},
 	{rule: "all-addresses-before-the-first-call", name: "the first answer decides at the start", file: "internal/sdk/route/life.go", in: []string{"client"}, edits: []edit{
 		{"	slices.SortStableFunc(answers", "	answers = answers[:min(1, len(answers))]\n	slices.SortStableFunc(answers"}}},
@@ -29,7 +29,7 @@ var callerLifeMutants = []mutant{
 		{"	if t.asked > 0 && t.asked == t.strange && k.c.table.Strangers() {", "	if false {"}}},
 	{rule: "foreign-cluster-ends-calls", name: "an answer of another cluster is a sign of life", file: "internal/sdk/call/probe.go", in: []string{"client"}, edits: []edit{
 		{"				err = of.Refuses(", "				_ = of.Refuses("}}},
-	{rule: "life-of-a-set", name: "the life in the map is not held to", file: "internal/rpc/sets.go", in: []string{"client"}, edits: []edit{
+	{rule: "life-of-a-set", name: "the life in the map is not held to", file: "internal/wire/rpc/sets.go", in: []string{"client"}, edits: []edit{
 		{"Addrs: s.GetAddrs(), Incarnation: IncarnationFromProto(s.GetIncarnation())}", "Addrs: s.GetAddrs()}"}}},
 	{rule: "router-tells-its-life", name: "a router does not tell the life that it holds to", file: "router/server.go", in: []string{"router"}, edits: []edit{
 		{", Incarnation: rpc.IncarnationToProto(root.Incarnation)}", "}"}}},
@@ -41,7 +41,7 @@ var callerLifeMutants = []mutant{
 		{"ClusterID: p.ClusterID, Incarnation: p.Incarnation, ", "ClusterID: p.ClusterID, "}}},
 	{rule: "restore-keeps-the-id", name: "a restore begins another cluster", file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
 		{", Origin: m.origin()}", "}"}}},
-	{rule: "restore-keeps-the-id", name: "a restore in place begins another cluster", file: "internal/etcdstore/era.go", in: []string{"internal/etcdstore"}, edits: []edit{
+	{rule: "restore-keeps-the-id", name: "a restore in place begins another cluster", file: "internal/etcd/etcdstore/era.go", in: []string{"internal/etcd/etcdstore"}, edits: []edit{
 		{"	origin := next.incarnation().Cluster\n", "	origin := seq.ClusterID{}\n"}}},
 	{rule: "gossip-of-one-cluster", name: "a node of another cluster is a member", file: "membership/delegate.go", in: []string{"membership"}, edits: []edit{
 		{"	err := v.meta.Incarnation.Check(meta.Incarnation)\n", "	var err error\n"}}},
@@ -55,9 +55,9 @@ var callerLifeMutants = []mutant{
 		{"m.State == StateAlive && m.Meta.Role == RoleAlloc && ", "m.State == StateAlive && "}}},
 	{rule: "a-restore-is-followed-once", name: "a question to a dead node asks for no table", file: "internal/sdk/call/conns.go", in: []string{"client"}, edits: []edit{
 		{"			of.Poke() // the table may name nodes that are gone\n", "			_ = of\n"}}},
-	{rule: "region-by-incarnation", name: "another region of this name is this cluster", file: "internal/regions/regions.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+	{rule: "region-by-incarnation", name: "another region of this name is this cluster", file: "allocsvr/globalid/regions/regions.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 		{"c.ID == other.ID && !errors.Is(c.Life.Check(other.Life), seq.ErrForeignCluster)", "c.ID == other.ID"}}},
-	{rule: "set-add-looks-at-use", name: "a cluster that was called becomes a Set", file: "internal/setcare/root.go", in: []string{"allocsvr"}, edits: []edit{
+	{rule: "set-add-looks-at-use", name: "a cluster that was called becomes a Set", file: "internal/ops/setcare/root.go", in: []string{"allocsvr"}, edits: []edit{
 		{"		if used > 0 {\n", "		if false {\n"}}},
 	{rule: "set-add-looks-at-use", name: "a node that was called joins", file: "allocsvr/api/join.go", in: []string{"allocsvr"}, edits: []edit{
 		{"if n := s.used(); n > 0 && ", "if n := s.used(); false && "}}},

@@ -43,7 +43,7 @@ func main() {
 	defer stop()
 	var o options
 	flag.StringVar(&o.only, "only", "", "rules to break, by number or name, for example 3,settle-spreads; all if empty")
-	flag.StringVar(&o.in, "in", "", "packages whose mutants are tried, in this order, for example client,internal/rpc; all if empty")
+	flag.StringVar(&o.in, "in", "", "packages whose mutants are tried, in this order, for example client,internal/wire/rpc; all if empty")
 	flag.StringVar(&o.kept, "kept", "tests/mutants/caught.txt", "file of the tests that caught the mutants")
 	flag.BoolVar(&o.update, "update", false, "write the file")
 	flag.BoolVar(&o.resume, "resume", false, "leave out the mutants that the file has a verdict on for the same text of the file and the tests")

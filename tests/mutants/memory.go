@@ -61,7 +61,7 @@ var memoryMutants = []mutant{
 	},
 	{
 		rule: "uid-memory-is-bounded", name: "seqctl keeps quiet until UIDs are refused",
-		file:  "internal/survey/troubles.go",
+		file:  "internal/ops/survey/troubles.go",
 		edits: []edit{{old: "used/4 < budget/5 {", new: "used < budget {"}},
 		in:    []string{"cmd/seqctl/ctl"},
 	},

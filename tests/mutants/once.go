@@ -14,7 +14,7 @@ var onceMutants = []mutant{
 		{"len(b.IDs) != 0 && len(b.IDs) != n {", "len(b.IDs) != 0 && len(b.IDs) < n {"}}},
 	{rule: "request-ids-are-bounded", name: "a transaction of Redis keeps an id of any length", file: "router/resp/once.go", in: []string{"router/resp"}, edits: []edit{
 		{"	if err := seq.CheckRequestID(\"ID\", id); err != nil {", "	if err := error(nil); err != nil {"}}},
-	{rule: "request-ids-are-bounded", name: "the bytes of ids are not counted among what is in work", file: "internal/rpc/requests.go", in: []string{"internal/rpc"}, edits: []edit{
+	{rule: "request-ids-are-bounded", name: "the bytes of ids are not counted among what is in work", file: "internal/wire/rpc/requests.go", in: []string{"internal/wire/rpc"}, edits: []edit{
 		{"			ids += len(id)\n", "			_ = id\n"}}},
 	{rule: "ordinary-spaces-refuse-ids", name: "an AllocSvr takes by an id that it does not keep", file: "allocsvr/api/once.go", in: []string{"allocsvr/api"}, edits: []edit{
 		{"	if err := space.KeepsIDs(); err != nil {\n		return nil, err\n	}\n	out :=", "	out :="}}},
@@ -39,9 +39,9 @@ var onceMutants = []mutant{
 		{"	o.kind, o.once.request.ID = takeOnce, id\n", ""}}},
 	{rule: "retry-repeats-its-id", name: "numbers that were taken near have no id", file: "internal/sdk/call/near.go", in: []string{"client"}, edits: []edit{
 		{"o.Where() == nil || o.Named() {", "o.Where() == nil {"}}},
-	{rule: "conflict-carries-the-original", name: "a call's conflict says nothing", file: "internal/rpc/errors.go", in: []string{"allocsvr/api"}, edits: []edit{
+	{rule: "conflict-carries-the-original", name: "a call's conflict says nothing", file: "internal/wire/rpc/errors.go", in: []string{"allocsvr/api"}, edits: []edit{
 		{"			detail.First, detail.Count = uint64(conflict.First), conflict.Count\n", "			_ = conflict\n"}}},
-	{rule: "conflict-carries-the-original", name: "a key's conflict says nothing", file: "internal/rpc/errors.go", in: []string{"allocsvr/api"}, edits: []edit{
+	{rule: "conflict-carries-the-original", name: "a key's conflict says nothing", file: "internal/wire/rpc/errors.go", in: []string{"allocsvr/api"}, edits: []edit{
 		{"		k.First, k.Count = &first, &conflict.Count\n", "		_ = first\n"}}},
 	{rule: "conflict-carries-the-original", name: "HTTP does not tell what the id has got", file: "router/json.go", in: []string{"router"}, edits: []edit{
 		{"		what.First, what.Count = uint64(conflict.First), conflict.Count\n", "		_ = conflict\n"}}},

@@ -40,7 +40,7 @@ var quorumMutants = []mutant{
 	{rule: "document-at-w", name: "R stores that agree confirm a document", file: "quorum/document.go", in: []string{"quorum"}, edits: []edit{
 		{"v.confirmed = alike >= cfg.W", "v.confirmed = alike >= cfg.R"}}},
 	{rule: "settle-chooses", name: "a document that is settled is read and not chosen anew",
-		file: "quorum/document.go", in: []string{"quorum", "internal/storecare"}, edits: []edit{
+		file: "quorum/document.go", in: []string{"quorum", "internal/ops/storecare"}, edits: []edit{
 			{"		return o.carryOn(ctx, found, epoch)\n	})\n	if err != nil {\n		return fmt.Errorf(\"settle",
 				"		_, _ = found, epoch\n		return Document{}, nil\n	})\n	if err != nil {\n		return fmt.Errorf(\"settle"}}},
 	{rule: "release-follows-the-list", name: "a release ends at a member list that is newer than its own",

@@ -73,17 +73,17 @@ var setCallerMutants = []mutant{
 	},
 	{
 		rule: "one-set-has-half", name: "calls for one Set take all that may be in work",
-		file: "internal/rpc/admissionsets.go", in: []string{"internal/rpc", "router"},
+		file: "internal/wire/rpc/admissionsets.go", in: []string{"internal/wire/rpc", "router"},
 		edits: []edit{{old: "a.bound.limit/2, in.inWork", new: "a.bound.limit, in.inWork"}},
 	},
 	{
 		rule: "one-set-has-half", name: "what a caller has in work for one Set counts against its calls for others",
-		file: "internal/rpc/admissionsets.go", in: []string{"internal/rpc"},
+		file: "internal/wire/rpc/admissionsets.go", in: []string{"internal/wire/rpc"},
 		edits: []edit{{old: "in.by[p.of], int64(len(in.by))", new: "p.of.inWork, int64(len(in.by))"}},
 	},
 	{
 		rule: "one-set-has-half", name: "a call counts at a Set that has answered it",
-		file: "internal/rpc/admissionsets.go", in: []string{"internal/rpc"},
+		file: "internal/wire/rpc/admissionsets.go", in: []string{"internal/wire/rpc"},
 		edits: []edit{{old: "		if p.sets[i].set == set {\n			p.in.leaveSet", new: "		if p.sets[i].set < 0 {\n			p.in.leaveSet"}},
 	},
 	{

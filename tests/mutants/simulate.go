@@ -25,7 +25,7 @@ const (
 // engine is what the registers of the runs are on, so that they meet the mutant.
 func (m mutant) engine() sim.Engine {
 	switch {
-	case strings.HasPrefix(m.file, "internal/etcdstore/"):
+	case strings.HasPrefix(m.file, "internal/etcd/etcdstore/"):
 		return sim.EtcdEngine
 	case strings.HasPrefix(m.rule, "sets-"):
 		return sim.SetsEngine

@@ -25,10 +25,10 @@ var spaceMutants = []mutant{
 		{"	n.growing.Lock() // not over the messages above\n	defer n.growing.Unlock()\n", ""}}},
 	{rule: "unheard-is-asked-again", name: "a node that has not heard of a space ends the call", file: "internal/sdk/call/rules.go", in: []string{"client"}, edits: []edit{
 		{"return Final(err) && !errors.Is(err, seq.ErrUnknownSpace)", "return Final(err)"}}},
-	{rule: "unheard-is-asked-again", name: "a store that missed a space is not told", file: "internal/storeclient/lists.go", in: []string{"internal/storeclient"}, edits: []edit{
+	{rule: "unheard-is-asked-again", name: "a store that missed a space is not told", file: "internal/wire/storeclient/lists.go", in: []string{"internal/wire/storeclient"}, edits: []edit{
 		{"!s.bound() || s.id.Mapping.Extends(m)", "!s.bound() || s.id.Mapping.Extends(m) || true"}}},
-	{rule: "level-before-merge", name: "registers are merged into a store that lacks their space", file: "internal/storecare/settle.go", in: []string{"internal/storecare"}, edits: []edit{
+	{rule: "level-before-merge", name: "registers are merged into a store that lacks their space", file: "internal/ops/storecare/settle.go", in: []string{"internal/ops/storecare"}, edits: []edit{
 		{"	if err := c.level(ctx, all); err != nil {\n", "	if err := c.level(ctx, all[:1]); err != nil {\n"}}},
-	{rule: "level-before-merge", name: "a backup has the spaces of the first store", file: "internal/storecare/snapshot.go", in: []string{"internal/storecare"}, edits: []edit{
+	{rule: "level-before-merge", name: "a backup has the spaces of the first store", file: "internal/ops/storecare/snapshot.go", in: []string{"internal/ops/storecare"}, edits: []edit{
 		{"all.spaces(mappingOf(voters))", "all.spaces(mappingOf(voters[:1]))"}}},
 }

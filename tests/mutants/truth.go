@@ -2,11 +2,11 @@ package main
 
 // truthMutants are those of clocks that worker ids are held against, and of changes that are answered once they are true.
 var truthMutants = []mutant{
-	{rule: "one-bound-of-clocks", name: "on etcd any mark is taken", file: "internal/etcdstore/walls.go", in: []string{"internal/etcdstore"}, edits: []edit{
+	{rule: "one-bound-of-clocks", name: "on etcd any mark is taken", file: "internal/etcd/etcdstore/walls.go", in: []string{"internal/etcd/etcdstore"}, edits: []edit{
 		{"	if beyond*2 < len(votes) ||", "	if beyond >= 0 ||"}}},
-	{rule: "one-bound-of-clocks", name: "a clock that jumped vouches for itself", file: "internal/etcdstore/walls.go", in: []string{"internal/etcdstore"}, edits: []edit{
+	{rule: "one-bound-of-clocks", name: "a clock that jumped vouches for itself", file: "internal/etcd/etcdstore/walls.go", in: []string{"internal/etcd/etcdstore"}, edits: []edit{
 		{"	own.wall = w.steady().UnixMilli()\n", "	own.wall = w.wall().UnixMilli()\n"}}},
-	{rule: "one-bound-of-clocks", name: "of two clocks the younger decides", file: "internal/etcdstore/walls.go", in: []string{"internal/etcdstore"}, edits: []edit{
+	{rule: "one-bound-of-clocks", name: "of two clocks the younger decides", file: "internal/etcd/etcdstore/walls.go", in: []string{"internal/etcd/etcdstore"}, edits: []edit{
 		{"v.life < oldest.life)", "v.life > oldest.life)"}}},
 	{rule: "one-bound-of-clocks", name: "half of the clocks outvote the node's", file: "quorum/wall.go", in: []string{"quorum"}, edits: []edit{
 		{"	case low > 0:\n		return low\n", "	case low > 0:\n		return high\n"}}},

@@ -19,7 +19,7 @@ var versionMutants = []mutant{
 	},
 	{
 		rule: "required-protocol", name: "a raise passes over an older session",
-		file: "storesvr/gate.go", in: []string{"storesvr", "internal/storeclient"},
+		file: "storesvr/gate.go", in: []string{"storesvr", "internal/wire/storeclient"},
 		edits: []edit{{old: "said && own < protocol {", new: "said && own < 0 {"}},
 	},
 	{
@@ -50,17 +50,17 @@ var versionMutants = []mutant{
 	},
 	{
 		rule: "required-protocol", name: "fewer than W stores are enough",
-		file: "internal/storeclient/require.go", in: []string{"internal/storeclient"},
+		file: "internal/wire/storeclient/require.go", in: []string{"internal/wire/storeclient"},
 		edits: []edit{{old: "		if len(answered(asked)) < need {\n", new: "		if len(answered(asked)) < 1 {\n"}},
 	},
 	{
 		rule: "required-protocol", name: "stores are changed before all were asked",
-		file: "internal/storeclient/require.go", in: []string{"internal/storeclient"},
+		file: "internal/wire/storeclient/require.go", in: []string{"internal/wire/storeclient"},
 		edits: []edit{{old: "[]bool{true, false} {", new: "[]bool{false} {"}},
 	},
 	{
 		rule: "required-protocol", name: "a store that was away hears nothing",
-		file: "internal/storeclient/require.go", in: []string{"internal/storeclient"},
+		file: "internal/wire/storeclient/require.go", in: []string{"internal/wire/storeclient"},
 		edits: []edit{{old: "		if s.id.Required < want && want <= s.id.Protocol {\n", new: "		if false {\n"}},
 	},
 	{
@@ -70,27 +70,27 @@ var versionMutants = []mutant{
 	},
 	{
 		rule: "required-protocol", name: "a learner that was made without is filled without",
-		file: "internal/storecare/settle.go", in: []string{"internal/storecare"},
+		file: "internal/ops/storecare/settle.go", in: []string{"internal/ops/storecare"},
 		edits: []edit{{old: "		if want := s.id.Required; want > learner.id.Required {\n", new: "		if want := s.id.Required; want < 0 {\n"}},
 	},
 	{
 		rule: "required-protocol", name: "a backup forgets the protocol",
-		file: "internal/storecare/snapshot.go", in: []string{"internal/storecare"},
+		file: "internal/ops/storecare/snapshot.go", in: []string{"internal/ops/storecare"},
 		edits: []edit{{old: "max(snap.Required, s.id.Required)", new: "snap.Required"}},
 	},
 	{
 		rule: "required-protocol-on-etcd", name: "an older session is passed over",
-		file: "internal/etcdstore/require.go", in: []string{"internal/etcdstore"},
+		file: "internal/etcd/etcdstore/require.go", in: []string{"internal/etcd/etcdstore"},
 		edits: []edit{{old: "		if _, err := c.older(a.Results[1].KVs, protocol); err != nil {\n", new: "		if _, err := c.older(a.Results[1].KVs, protocol); false {\n"}},
 	},
 	{
 		rule: "required-protocol-on-etcd", name: "builds of before read nothing that stops them",
-		file: "internal/etcdstore/values.go", in: []string{"internal/etcdstore"},
+		file: "internal/etcd/etcdstore/values.go", in: []string{"internal/etcd/etcdstore"},
 		edits: []edit{{old: "	if m.Required >= version.Gate || ", new: "	if m.Required > version.Gate || "}},
 	},
 	{
 		rule: "required-protocol-on-etcd", name: "a cluster of a later build is written to",
-		file: "internal/etcdstore/cluster.go", in: []string{"internal/etcdstore"},
+		file: "internal/etcd/etcdstore/cluster.go", in: []string{"internal/etcd/etcdstore"},
 		edits: []edit{{old: "	case now.Required > version.Protocol:\n		c.gone = now.tooNew()\n", new: ""}},
 	},
 	{

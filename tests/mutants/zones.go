@@ -18,7 +18,7 @@ var zoneMutants = []mutant{
 		file: "allocsvr/arbiter/arbiter.go", in: []string{"allocsvr"}, edits: []edit{
 			{"		t.Nodes[i].Weight, t.Nodes[i].Zone = r.cfg.Weight, r.cfg.Zone\n", "		t.Nodes[i].Weight = r.cfg.Weight\n"}}},
 	{rule: "standbys-are-in-other-zones", name: "zones do not travel with the route table",
-		file: "internal/rpc/routes.go", in: []string{"internal/rpc"}, edits: []edit{
+		file: "internal/wire/rpc/routes.go", in: []string{"internal/wire/rpc"}, edits: []edit{
 			{"Leaving: uint64(n.Leaving), Zone: n.Zone}", "Leaving: uint64(n.Leaving)}"}}},
 	{rule: "a-zone-is-one-loss", name: "a zone that falls away freezes the table",
 		file: "allocsvr/arbiter/arbiter.go", in: []string{"allocsvr/arbiter"}, edits: []edit{
@@ -33,19 +33,19 @@ var zoneMutants = []mutant{
 		{"count[z] >= w {", "count[z] > w {"}}},
 	{rule: "no-zone-has-a-quorum", name: "init looks at no zones", file: "storesvr/init.go", in: []string{"cmd/storesvr"}, edits: []edit{
 		{"	return quorum.CheckZones(nil, c.Zones, c.W)\n", "	return nil\n"}}},
-	{rule: "no-zone-has-a-quorum", name: "a replacement looks at no zones", file: "internal/storecare/change.go", in: []string{"internal/storecare"}, edits: []edit{
+	{rule: "no-zone-has-a-quorum", name: "a replacement looks at no zones", file: "internal/ops/storecare/change.go", in: []string{"internal/ops/storecare"}, edits: []edit{
 		{"	if err := c.apart(next.Members, c.list.W); err != nil {\n", "	if err := error(nil); err != nil {\n"}}},
-	{rule: "no-zone-has-a-quorum", name: "a removal looks at no zones", file: "internal/storecare/change.go", in: []string{"internal/storecare"}, edits: []edit{
+	{rule: "no-zone-has-a-quorum", name: "a removal looks at no zones", file: "internal/ops/storecare/change.go", in: []string{"internal/ops/storecare"}, edits: []edit{
 		{"			return c.apart(next.Members, w)\n", "			return nil\n"}}},
-	{rule: "no-zone-has-a-quorum", name: "a store tells no zone", file: "storesvr/describe.go", in: []string{"internal/storecare"}, edits: []edit{
+	{rule: "no-zone-has-a-quorum", name: "a store tells no zone", file: "storesvr/describe.go", in: []string{"internal/ops/storecare"}, edits: []edit{
 		{", Zone: c.zone, ", ", "}}},
-	{rule: "no-zone-has-a-quorum", name: "a zone that a change does without is forgotten", file: "quorum/zones.go", in: []string{"quorum", "internal/storecare"}, edits: []edit{
+	{rule: "no-zone-has-a-quorum", name: "a zone that a change does without is forgotten", file: "quorum/zones.go", in: []string{"quorum", "internal/ops/storecare"}, edits: []edit{
 		{"byZone(slices.Concat(before, after))", "byZone(after)"}}},
-	{rule: "no-zone-has-a-quorum", name: "a store that is dead was nowhere", file: "internal/storecare/zones.go", in: []string{"internal/storecare"}, edits: []edit{
+	{rule: "no-zone-has-a-quorum", name: "a store that is dead was nowhere", file: "internal/ops/storecare/zones.go", in: []string{"internal/ops/storecare"}, edits: []edit{
 		{"client.Describe(ctx); err == nil {", "client.Describe(ctx); err == nil || id.Zone == \"\" {"}}},
-	{rule: "no-zone-has-a-quorum", name: "the first list has no zones", file: "internal/storeclient/bind.go", in: []string{"internal/storecare"}, edits: []edit{
+	{rule: "no-zone-has-a-quorum", name: "the first list has no zones", file: "internal/wire/storeclient/bind.go", in: []string{"internal/ops/storecare"}, edits: []edit{
 		{"Name: s.id.Name, Zone: s.id.Zone}", "Name: s.id.Name}"}}},
-	{rule: "no-zone-has-a-quorum", name: "a store that was taken in was nowhere", file: "internal/storecare/change.go", in: []string{"internal/storecare"}, edits: []edit{
+	{rule: "no-zone-has-a-quorum", name: "a store that was taken in was nowhere", file: "internal/ops/storecare/change.go", in: []string{"internal/ops/storecare"}, edits: []edit{
 		{"Learner: true, Zone: id.Zone}", "Learner: true}"}}},
 	{rule: "no-zone-has-a-quorum", name: "a newcomer is taken for the dead store of its name", file: "storesvr/zones.go", in: []string{"storesvr"}, edits: []edit{
 		{"cmp.Or(m.Zone, zones[m.Name])", "cmp.Or(zones[m.Name], m.Zone)"}}},
@@ -57,10 +57,10 @@ var zoneMutants = []mutant{
 		{"cmp.Or(stores[m.Name], m.Zone)", "cmp.Or(stores[m.Name])"}}},
 	{rule: "zones-move-no-section", name: "a node of a zone loses what it has", file: "allocsvr/arbiter/placement/assign.go", in: []string{"allocsvr/arbiter/placement"}, edits: []edit{
 		{"	if p.fit(old.Owner) {\n", "	if p.fit(old.Owner) && (!p.zoned || p.nodes[old.Owner].aliveFor > 0) {\n"}}},
-	{rule: "no-zone-has-a-quorum", name: "seqctl keeps quiet about the one of two zones that has a quorum", file: "internal/survey/zones.go", in: []string{"internal/survey"}, edits: []edit{
+	{rule: "no-zone-has-a-quorum", name: "seqctl keeps quiet about the one of two zones that has a quorum", file: "internal/ops/survey/zones.go", in: []string{"internal/ops/survey"}, edits: []edit{
 		{"named == quorum.FewestZones-1 {", "named == 0 {"}}},
 	{rule: "no-zone-has-a-quorum", name: "seqctl keeps quiet about zones whose loss stops the cluster",
-		file: "internal/survey/troubles.go", in: []string{"internal/survey"}, edits: []edit{
+		file: "internal/ops/survey/troubles.go", in: []string{"internal/ops/survey"}, edits: []edit{
 			{"	all = append(all, s.zoneTroubles(best)...)\n", ""}}},
 	{rule: "own-zone-first", name: "the SDK asks routers of all zones in turn", file: "internal/sdk/route/zones.go", in: []string{"internal/sdk/route", "router"}, edits: []edit{
 		{"answered[i] && zones[i] == s.t.cfg.Zone ||", "answered[i] && zones[i] == \"\" ||"}}},

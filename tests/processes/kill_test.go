@@ -3,8 +3,8 @@ package processes
 import (
 	"testing"
 
-	"github.com/seqsvr/seqsvr/internal/localcluster"
-	"github.com/seqsvr/seqsvr/internal/msglog"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
+	"github.com/seqsvr/seqsvr/internal/ops/msglog"
 	"github.com/seqsvr/seqsvr/tests/harness"
 )
 

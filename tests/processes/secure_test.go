@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/wire/auth"
 	"github.com/seqsvr/seqsvr/tests/harness"
 )
 

@@ -21,8 +21,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/localcluster"
-	"github.com/seqsvr/seqsvr/internal/netlab"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
+	"github.com/seqsvr/seqsvr/internal/lab/netlab"
 	"github.com/seqsvr/seqsvr/tests/robust/rounds"
 )
 

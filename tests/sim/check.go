@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/allocsvr/section"
-	"github.com/seqsvr/seqsvr/internal/history"
-	"github.com/seqsvr/seqsvr/internal/storewire"
+	"github.com/seqsvr/seqsvr/internal/lab/history"
+	"github.com/seqsvr/seqsvr/internal/wire/storewire"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"

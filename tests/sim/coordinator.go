@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/seqsvr/seqsvr/internal/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/setcare"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 	"github.com/seqsvr/seqsvr/storesvr/backup"

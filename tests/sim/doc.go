@@ -6,7 +6,7 @@
 // A run is drawn from a seed: the size of the cluster, its timing, and a schedule of
 // faults as plain data, many of them aimed at points of the protocol (Fault). While it
 // goes on, the invariants I1 to I7 and I11 of docs/protocol.md are held against disks, messages
-// and nodes at every answer; callers keep a history that internal/history judges; and
+// and nodes at every answer; callers keep a history that internal/lab/history judges; and
 // once the faults are over, every counter has to move again.
 //
 // Run must be called in a bubble. Natively, the scheduler of the Go runtime takes part in

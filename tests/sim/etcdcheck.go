@@ -5,12 +5,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/etcdstore"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// ledger holds what is done in etcd against the rules of internal/etcdstore: I1 to I3 of every
+// ledger holds what is done in etcd against the rules of internal/etcd/etcdstore: I1 to I3 of every
 // register, whose reservations are waited for, that no session that has ended comes back, and
 // that after an outage each has the time to beat before it is taken for dead.
 type ledger struct {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/storecare"
+	"github.com/seqsvr/seqsvr/internal/ops/storecare"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
 	"github.com/seqsvr/seqsvr/storesvr/disk"

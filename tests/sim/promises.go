@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/internal/lab/history"
 	"github.com/seqsvr/seqsvr/seq"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/storeclient"
+	"github.com/seqsvr/seqsvr/internal/wire/storeclient"
 )
 
 // command is one step of a scenario: a word, its arguments in order, and those with a

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/api"
-	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/internal/lab/history"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )

@@ -3,7 +3,7 @@ package storecare
 import (
 	"testing"
 
-	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 )
 
 func TestADeadStoreIsReplacedUnderLoadByACommandKilledAtEveryStep(t *testing.T) {

@@ -6,5 +6,5 @@
 // is recorded, and the history is checked at the end: no number twice, none lower than one before
 // it, and in the exact space, where all ids are looked up, no hole and no second answer. What
 // belongs here: procedures as an operator runs them, with seqctl and storesvr. The steps alone
-// are tested in internal/storecare.
+// are tested in internal/ops/storecare.
 package storecare

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/etcdflags"
-	"github.com/seqsvr/seqsvr/internal/history"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
 	"github.com/seqsvr/seqsvr/internal/lab"
-	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/lab/history"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/harness"
 )
@@ -55,7 +55,7 @@ type load struct {
 
 func startLoad(t *testing.T, c *localcluster.Cluster) *load {
 	t.Helper()
-	cluster, err := lab.Attach(harness.Within(t), c.GRPC(), "", etcdflags.Flags{}, harness.Patience)
+	cluster, err := lab.Attach(harness.Within(t), c.GRPC(), "", etcdclient.Flags{}, harness.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}

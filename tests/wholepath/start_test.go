@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/allocsvr"
-	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/harness"

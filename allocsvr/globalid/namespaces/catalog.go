@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/documents"
-	"github.com/seqsvr/seqsvr/internal/wake"
+	"github.com/seqsvr/seqsvr/internal/base/wake"
 	"github.com/seqsvr/seqsvr/seq"
 )
 

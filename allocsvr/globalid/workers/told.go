@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/wake"
+	"github.com/seqsvr/seqsvr/internal/base/wake"
 	"github.com/seqsvr/seqsvr/seq"
 )
 

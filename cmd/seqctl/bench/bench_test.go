@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
-	"github.com/seqsvr/seqsvr/internal/daemon"
-	"github.com/seqsvr/seqsvr/internal/load"
+	"github.com/seqsvr/seqsvr/internal/lab/load"
+	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/clienttest"
 )

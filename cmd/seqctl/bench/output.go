@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/load"
-	"github.com/seqsvr/seqsvr/internal/ui"
+	"github.com/seqsvr/seqsvr/internal/base/ui"
+	"github.com/seqsvr/seqsvr/internal/lab/load"
 )
 
 // result is what bench prints; its JSON names are fixed.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/load"
+	"github.com/seqsvr/seqsvr/internal/lab/load"
 	"github.com/seqsvr/seqsvr/seq"
 )
 

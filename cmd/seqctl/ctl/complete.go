@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/seqsvr/seqsvr/internal/survey"
+	"github.com/seqsvr/seqsvr/internal/ops/survey"
 )
 
 // completeTime bounds asking a cluster for names: somebody waits at a prompt.

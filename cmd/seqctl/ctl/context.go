@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/seqsvr/seqsvr/internal/daemon"
-	"github.com/seqsvr/seqsvr/internal/ui"
+	"github.com/seqsvr/seqsvr/internal/base/ui"
+	"github.com/seqsvr/seqsvr/internal/process/daemon"
 )
 
 // contextRow is a context as add, use and list print it.

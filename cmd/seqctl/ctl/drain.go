@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/seqsvr/seqsvr/internal/survey"
-	"github.com/seqsvr/seqsvr/internal/ui"
+	"github.com/seqsvr/seqsvr/internal/base/ui"
+	"github.com/seqsvr/seqsvr/internal/ops/survey"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 

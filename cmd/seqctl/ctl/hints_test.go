@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/internal/survey"
+	"github.com/seqsvr/seqsvr/internal/ops/survey"
 )
 
 // The texts are those that real daemons gave.

@@ -9,8 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/seqsvr/seqsvr/internal/survey"
-	"github.com/seqsvr/seqsvr/internal/ui"
+	"github.com/seqsvr/seqsvr/internal/base/ui"
+	"github.com/seqsvr/seqsvr/internal/ops/survey"
 )
 
 // A screen has 24 lines: what status prints of 3 stores, 3 AllocSvr and 2 routers fits it, whatever is

@@ -3,7 +3,7 @@ package ctl
 import (
 	"context"
 
-	"github.com/seqsvr/seqsvr/internal/survey"
+	"github.com/seqsvr/seqsvr/internal/ops/survey"
 )
 
 // oneSet is a Set, and how it is asked.

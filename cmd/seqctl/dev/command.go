@@ -16,12 +16,12 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
-	"github.com/seqsvr/seqsvr/internal/console"
-	"github.com/seqsvr/seqsvr/internal/daemon"
-	"github.com/seqsvr/seqsvr/internal/etcdflags"
-	"github.com/seqsvr/seqsvr/internal/etcdstore"
-	"github.com/seqsvr/seqsvr/internal/hostport"
-	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/base/hostport"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
+	"github.com/seqsvr/seqsvr/internal/ops/console"
+	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -131,7 +131,7 @@ in without a certificate or a token; it prints those of a caller and of an opera
 	fs.Uint32Var(&o.Sections, "sections", seq.DefaultSections, "how many `sections`, fixed at the first start in a directory")
 	fs.Uint64Var(&o.Step, "step", seq.DefaultStep, "`numbers` that one write moves a section's max, fixed likewise")
 	fs.StringArrayVar(&o.Spaces, "space", nil, "a further `space`, fixed likewise: "+seq.SpaceForm+"; may be given again; empty: none")
-	fs.DurationVar(&o.Lease, "lease", 0, fmt.Sprintf("how long the stores keep others from an AllocSvr's sections; 0: %v, or with --processes %v, on etcd %v", leaseHere, leaseProcesses, etcdflags.DefaultLease))
+	fs.DurationVar(&o.Lease, "lease", 0, fmt.Sprintf("how long the stores keep others from an AllocSvr's sections; 0: %v, or with --processes %v, on etcd %v", leaseHere, leaseProcesses, etcdclient.DefaultLease))
 	fs.BoolVar(&o.Secure, "secure", false, "TLS, roles and grants, and encrypted gossip, by a CA and a policy in the directory; prints what to show")
 	fs.BoolVar(&o.processes, "processes", false, "run every daemon as a process of its own, from the binaries beside seqctl")
 	fs.StringVar(&o.Bin, "bin", "", "with --processes, the `folder` of the binaries; empty: that of seqctl")
@@ -145,7 +145,7 @@ in without a certificate or a token; it prints those of a caller and of an opera
 func (o *options) check() error {
 	switch {
 	case o.Lease == 0 && o.processes && o.Etcd.Given():
-		o.Lease = etcdflags.DefaultLease
+		o.Lease = etcdclient.DefaultLease
 	case o.Lease == 0 && o.processes:
 		o.Lease = leaseProcesses
 	case o.Lease == 0:

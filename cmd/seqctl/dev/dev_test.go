@@ -20,9 +20,9 @@ import (
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/replay"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/setctl"
-	"github.com/seqsvr/seqsvr/internal/daemon"
-	"github.com/seqsvr/seqsvr/internal/localcluster"
-	"github.com/seqsvr/seqsvr/internal/msglog"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
+	"github.com/seqsvr/seqsvr/internal/ops/msglog"
+	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/tests/harness"
 	"github.com/seqsvr/seqsvr/tests/madelog"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 )
 
 // outside is a cluster of real processes.

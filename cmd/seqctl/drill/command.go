@@ -12,13 +12,13 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr"
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
-	"github.com/seqsvr/seqsvr/internal/daemon"
-	"github.com/seqsvr/seqsvr/internal/etcdflags"
-	"github.com/seqsvr/seqsvr/internal/etcdstore"
-	"github.com/seqsvr/seqsvr/internal/hostport"
+	"github.com/seqsvr/seqsvr/internal/base/hostport"
+	"github.com/seqsvr/seqsvr/internal/base/ui"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
 	"github.com/seqsvr/seqsvr/internal/lab"
-	"github.com/seqsvr/seqsvr/internal/localcluster"
-	"github.com/seqsvr/seqsvr/internal/ui"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
+	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -62,7 +62,7 @@ Exit 1 when there are duplicates, regressions, holes or second answers, or the c
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.engine == engineEtcd && !cmd.Flags().Changed("lease") {
-				o.Lease = etcdflags.DefaultLease
+				o.Lease = etcdclient.DefaultLease
 			}
 			return o.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -97,7 +97,7 @@ func (o *options) addTo(cmd *cobra.Command) {
 	fs.IntVar(&o.Routers, "routers", 2, "number of routers of the drill's own cluster")
 	fs.IntVar(&o.Config.Sets, "sets", 0, "number of Sets of the drill's own cluster, each with so many StoreSvr and AllocSvr; 0: as many as the drill needs")
 	fs.StringSliceVar(&o.Zones, "zones", nil, "`zones` that the nodes of the drill's own cluster are in, in turn; empty: a,b,c for a drill of zones, none for others")
-	fs.DurationVar(&o.Lease, "lease", time.Second, "lease of the drill's own cluster; with --engine etcd "+etcdflags.DefaultLease.String()+" if none is given")
+	fs.DurationVar(&o.Lease, "lease", time.Second, "lease of the drill's own cluster; with --engine etcd "+etcdclient.DefaultLease.String()+" if none is given")
 	fs.BoolVar(&o.Supervise, "supervise", false, "run each AllocSvr of the own cluster below a parent that ends its lease when it dies")
 	fs.StringVar(&o.Load.Space, "space", "", "the calls' `space`; one of mode=exact in the drill's own cluster; empty: the default one")
 	fs.IntVar(&o.Times, "times", 1, "how many `times` to break it, in one load")

@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"github.com/seqsvr/seqsvr/internal/netlab"
+	"github.com/seqsvr/seqsvr/internal/lab/netlab"
 )
 
 // insideNamespaces runs this program again in the hub of a network of its own. Told to

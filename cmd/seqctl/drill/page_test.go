@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/history"
 	"github.com/seqsvr/seqsvr/internal/lab"
+	"github.com/seqsvr/seqsvr/internal/lab/history"
 )
 
 // call is one of a UID that got a number, or failed for 0. Times are milliseconds.

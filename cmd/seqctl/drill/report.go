@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/base/ui"
 	"github.com/seqsvr/seqsvr/internal/lab"
-	"github.com/seqsvr/seqsvr/internal/ui"
 )
 
 // table writes the timeline to w and returns the verdict.

@@ -7,11 +7,11 @@ import (
 	"io"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/daemon"
+	"github.com/seqsvr/seqsvr/internal/base/ui"
 	"github.com/seqsvr/seqsvr/internal/lab"
-	"github.com/seqsvr/seqsvr/internal/localcluster"
-	"github.com/seqsvr/seqsvr/internal/netlab"
-	"github.com/seqsvr/seqsvr/internal/ui"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
+	"github.com/seqsvr/seqsvr/internal/lab/netlab"
+	"github.com/seqsvr/seqsvr/internal/process/daemon"
 )
 
 // patience bounds every wait for what must happen: a start, an end, a recovery.

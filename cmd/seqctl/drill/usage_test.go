@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
-	"github.com/seqsvr/seqsvr/internal/daemon"
-	"github.com/seqsvr/seqsvr/internal/etcdstore"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
 	"github.com/seqsvr/seqsvr/internal/lab"
-	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
+	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 )

@@ -14,12 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
-	"github.com/seqsvr/seqsvr/internal/auth"
-	"github.com/seqsvr/seqsvr/internal/daemon"
-	"github.com/seqsvr/seqsvr/internal/etcdclient"
-	"github.com/seqsvr/seqsvr/internal/etcdflags"
-	"github.com/seqsvr/seqsvr/internal/etcdstore"
-	"github.com/seqsvr/seqsvr/internal/ui"
+	"github.com/seqsvr/seqsvr/internal/base/ui"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
+	"github.com/seqsvr/seqsvr/internal/process/daemon"
+	"github.com/seqsvr/seqsvr/internal/wire/auth"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -36,7 +35,7 @@ func Command() *cobra.Command {
 
 type options struct {
 	ctl.Options
-	etcd etcdflags.Flags
+	etcd etcdclient.Flags
 }
 
 func (o *options) addTo(cmd *cobra.Command) {
@@ -52,7 +51,7 @@ func (o *options) with(ctx context.Context, do func(ctx context.Context, c *etcd
 }
 
 // With runs do on a connection that the flags say: daemon.ErrUsage where they say none.
-func With(flags *etcdflags.Flags, do func(c *etcdclient.Client) error) error {
+func With(flags *etcdclient.Flags, do func(c *etcdclient.Client) error) error {
 	if !flags.Given() {
 		return daemon.Usage(fmt.Errorf("%w: --etcd HOST:PORT,... is required", seq.ErrBadArgument))
 	}

@@ -9,11 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/etcdclient"
-	"github.com/seqsvr/seqsvr/internal/etcdflags"
-	"github.com/seqsvr/seqsvr/internal/etcdstore"
-	"github.com/seqsvr/seqsvr/internal/survey"
-	"github.com/seqsvr/seqsvr/internal/ui"
+	"github.com/seqsvr/seqsvr/internal/base/ui"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
+	"github.com/seqsvr/seqsvr/internal/ops/survey"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -75,7 +74,7 @@ func memberOf(m etcdclient.Member) member {
 
 // Status prints the members of the etcd and the cluster below the prefix. The error is the first
 // thing that is wrong with them.
-func Status(ctx context.Context, flags *etcdflags.Flags, format ui.Format, stdout io.Writer) error {
+func Status(ctx context.Context, flags *etcdclient.Flags, format ui.Format, stdout io.Writer) error {
 	return With(flags, func(c *etcdclient.Client) error {
 		s := shown{Engine: "etcd", Prefix: flags.Prefix, Problems: []string{}, Notes: []string{}, Spaces: []space{}, Sessions: []etcdstore.LiveSession{}}
 		members, wrong := c.Check(ctx, flags.Requirement())

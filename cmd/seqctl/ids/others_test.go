@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/internal/otherids"
+	"github.com/seqsvr/seqsvr/internal/base/otherids"
 	"github.com/seqsvr/seqsvr/seq"
 )
 

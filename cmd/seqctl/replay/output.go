@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/seqsvr/seqsvr/internal/msglog"
+	"github.com/seqsvr/seqsvr/internal/ops/msglog"
 )
 
 // window bounds how many messages may be under way at once: the oldest unanswered

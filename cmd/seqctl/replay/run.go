@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/load"
-	"github.com/seqsvr/seqsvr/internal/msglog"
+	"github.com/seqsvr/seqsvr/internal/lab/load"
+	"github.com/seqsvr/seqsvr/internal/ops/msglog"
 	"github.com/seqsvr/seqsvr/seq"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
-	"github.com/seqsvr/seqsvr/internal/setcare"
-	"github.com/seqsvr/seqsvr/internal/survey"
+	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/survey"
 	"github.com/seqsvr/seqsvr/sets"
 )
 

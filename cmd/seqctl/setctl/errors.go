@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/seqsvr/seqsvr/internal/setcare"
-	"github.com/seqsvr/seqsvr/internal/survey"
+	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/survey"
 	"github.com/seqsvr/seqsvr/sets"
 )
 

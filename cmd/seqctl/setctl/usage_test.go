@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
-	"github.com/seqsvr/seqsvr/internal/daemon"
-	"github.com/seqsvr/seqsvr/internal/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/sets"
 )
 

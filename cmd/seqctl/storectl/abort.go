@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
-	"github.com/seqsvr/seqsvr/internal/storecare"
-	"github.com/seqsvr/seqsvr/internal/ui"
+	"github.com/seqsvr/seqsvr/internal/base/ui"
+	"github.com/seqsvr/seqsvr/internal/ops/storecare"
 )
 
 func abortCommand() *cobra.Command {

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
-	"github.com/seqsvr/seqsvr/internal/daemon"
-	"github.com/seqsvr/seqsvr/internal/etcdflags"
-	"github.com/seqsvr/seqsvr/internal/storecare"
-	"github.com/seqsvr/seqsvr/internal/ui"
+	"github.com/seqsvr/seqsvr/internal/base/ui"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/ops/storecare"
+	"github.com/seqsvr/seqsvr/internal/process/daemon"
 )
 
 // Defaults of --timeout: a change waits for leases to end, and moves every register.
@@ -37,7 +37,7 @@ func Command() *cobra.Command {
 type options struct {
 	ctl.Options
 	stores   []string
-	etcd     etcdflags.Flags
+	etcd     etcdclient.Flags
 	anyZones bool // of the verbs that change the member list
 }
 

@@ -14,11 +14,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/etcdverbs"
-	"github.com/seqsvr/seqsvr/internal/daemon"
-	"github.com/seqsvr/seqsvr/internal/etcdclient"
-	"github.com/seqsvr/seqsvr/internal/etcdflags"
-	"github.com/seqsvr/seqsvr/internal/etcdstore"
-	"github.com/seqsvr/seqsvr/internal/ui"
+	"github.com/seqsvr/seqsvr/internal/base/ui"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
+	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
@@ -62,7 +61,7 @@ func manifestOf(c etcdstore.Contents) backup.Manifest {
 }
 
 // snapshotOfEtcd reads everything below the prefix at one revision, of a cluster that can serve.
-func snapshotOfEtcd(ctx context.Context, flags *etcdflags.Flags) (m backup.Manifest, states []quorum.RegisterState, err error) {
+func snapshotOfEtcd(ctx context.Context, flags *etcdclient.Flags) (m backup.Manifest, states []quorum.RegisterState, err error) {
 	begun := time.Now()
 	err = etcdverbs.With(flags, func(client *etcdclient.Client) error {
 		if _, err := client.Check(ctx, flags.Requirement()); err != nil {
@@ -98,7 +97,7 @@ func beginning(r backup.Restore, m backup.Manifest, states []quorum.RegisterStat
 
 // restoreOnEtcd begins a new era below the prefix: of a backup where there is nothing, or else of
 // what is there.
-func restoreOnEtcd(ctx context.Context, flags *etcdflags.Flags, r backup.Restore, from *loaded, format ui.Format, stdout, stderr io.Writer) error {
+func restoreOnEtcd(ctx context.Context, flags *etcdclient.Flags, r backup.Restore, from *loaded, format ui.Format, stdout, stderr io.Writer) error {
 	o := etcdstore.NewEra{Prefix: flags.Prefix, Cluster: r.Cluster, Era: r.Era, Told: func(what string) { fmt.Fprintln(stderr, what) }}
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
@@ -145,7 +144,7 @@ type loaded struct {
 }
 
 // windowsOverOnEtcd is windows-over for an etcd, which has no clock: this machine's is taken.
-func windowsOverOnEtcd(ctx context.Context, flags *etcdflags.Flags) ([]told, error) {
+func windowsOverOnEtcd(ctx context.Context, flags *etcdclient.Flags) ([]told, error) {
 	var floor time.Time
 	err := etcdverbs.With(flags, func(client *etcdclient.Client) (err error) {
 		floor, err = etcdstore.WindowsOver(ctx, client, flags.Prefix, time.Now().Add(storesvr.Overdrawn))

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
-	"github.com/seqsvr/seqsvr/internal/storecare"
+	"github.com/seqsvr/seqsvr/internal/ops/storecare"
 )
 
 // Bounds of an event about what was done to the stores.

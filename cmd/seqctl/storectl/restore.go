@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
-	"github.com/seqsvr/seqsvr/internal/daemon"
-	"github.com/seqsvr/seqsvr/internal/etcdflags"
-	"github.com/seqsvr/seqsvr/internal/ui"
+	"github.com/seqsvr/seqsvr/internal/base/ui"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
 	"github.com/seqsvr/seqsvr/storesvr/backup"
@@ -23,7 +23,7 @@ func restoreCommand() *cobra.Command {
 	r := backup.Restore{}
 	var from string
 	var era uint64
-	var flags etcdflags.Flags
+	var flags etcdclient.Flags
 	cmd := &cobra.Command{
 		Use:   "restore --from FILE --era N --cluster ID --data-dir DIR --name NAME --members NAMES | --etcd ADDRS",
 		Short: "make the database of a store, or with --etcd all of a cluster, for a new era that begins above all that was handed out",

@@ -3,7 +3,7 @@ package storectl
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/seqsvr/seqsvr/internal/auth"
+	"github.com/seqsvr/seqsvr/internal/wire/auth"
 	"github.com/seqsvr/seqsvr/storesvr/backup"
 )
 

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/wake"
+	"github.com/seqsvr/seqsvr/internal/base/wake"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 

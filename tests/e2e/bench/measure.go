@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 	"github.com/seqsvr/seqsvr/tests/e2e/bench/host"
 	"github.com/seqsvr/seqsvr/tests/e2e/bench/own"
 	"github.com/seqsvr/seqsvr/tests/e2e/bench/peers"

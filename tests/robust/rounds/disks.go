@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/lab"
-	"github.com/seqsvr/seqsvr/internal/localcluster"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 )
 
 // needDisk is what scenarios of disks that forget need.

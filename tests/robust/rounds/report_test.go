@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/history"
 	"github.com/seqsvr/seqsvr/internal/lab"
+	"github.com/seqsvr/seqsvr/internal/lab/history"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/history"
 	"github.com/seqsvr/seqsvr/internal/lab"
-	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/lab/history"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/etcdflags"
-	"github.com/seqsvr/seqsvr/internal/localcluster"
-	"github.com/seqsvr/seqsvr/internal/rpc"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/tests/e2e/bench/host"
 )
@@ -35,7 +35,7 @@ const ExactSpace = "exact"
 type Cluster struct {
 	*localcluster.Cluster
 	seqctl  string
-	etcd    etcdflags.Flags
+	etcd    etcdclient.Flags
 	members *localcluster.Etcd // nil: on StoreSvr
 	Ready   time.Duration      // from the start of its processes until all sections are served
 }
@@ -56,7 +56,7 @@ func Start(ctx context.Context, bin, dir string, size Size) (*Cluster, error) {
 		if c.members, c.etcd, err = startEtcd(wait, dir, size.Etcd); err != nil {
 			return nil, err
 		}
-		cfg.Etcd, cfg.Lease = c.etcd, etcdflags.DefaultLease
+		cfg.Etcd, cfg.Lease = c.etcd, etcdclient.DefaultLease
 	}
 	began := time.Now()
 	if c.Cluster, err = localcluster.Start(cfg); err == nil {

@@ -10,12 +10,11 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/client"
-	"github.com/seqsvr/seqsvr/internal/clock"
-	"github.com/seqsvr/seqsvr/internal/etcdclient"
-	"github.com/seqsvr/seqsvr/internal/etcdflags"
-	"github.com/seqsvr/seqsvr/internal/etcdstore"
-	"github.com/seqsvr/seqsvr/internal/localcluster"
-	"github.com/seqsvr/seqsvr/internal/storeclient"
+	"github.com/seqsvr/seqsvr/internal/base/clock"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
+	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
+	"github.com/seqsvr/seqsvr/internal/wire/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -24,12 +23,12 @@ import (
 const anyEtcd = "3.4.0"
 
 // startEtcd starts members, and gives the flags by which they are found.
-func startEtcd(ctx context.Context, dir string, members int) (*localcluster.Etcd, etcdflags.Flags, error) {
+func startEtcd(ctx context.Context, dir string, members int) (*localcluster.Etcd, etcdclient.Flags, error) {
 	e, err := localcluster.StartEtcd(localcluster.EtcdConfig{Dir: filepath.Join(dir, "etcd"), Members: members})
 	if err != nil {
-		return nil, etcdflags.Flags{}, err
+		return nil, etcdclient.Flags{}, err
 	}
-	flags := etcdflags.Flags{Endpoints: e.Endpoints(), Prefix: "/seqsvr", MinVersion: anyEtcd}
+	flags := etcdclient.Flags{Endpoints: e.Endpoints(), Prefix: "/seqsvr", MinVersion: anyEtcd}
 	client, err := dialEtcd(flags)
 	if err == nil {
 		_, err = e.Leader(ctx, client)
@@ -41,7 +40,7 @@ func startEtcd(ctx context.Context, dir string, members int) (*localcluster.Etcd
 	return e, flags, err
 }
 
-func dialEtcd(flags etcdflags.Flags) (*etcdclient.Client, error) {
+func dialEtcd(flags etcdclient.Flags) (*etcdclient.Client, error) {
 	cfg, err := flags.Config(slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/load"
+	"github.com/seqsvr/seqsvr/internal/lab/load"
 	"github.com/seqsvr/seqsvr/tests/e2e/bench/host"
 	"github.com/seqsvr/seqsvr/tests/e2e/bench/report"
 )

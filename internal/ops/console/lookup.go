@@ -1,0 +1,143 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/base/otherids"
+	"github.com/seqsvr/seqsvr/internal/ops/survey"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+const (
+	// maxLookups are under way at a time, each of which asks one node.
+	maxLookups     = 8
+	lookupPatience = 3 * time.Second
+)
+
+func text[T ~uint32 | ~uint64](n T) string { return strconv.FormatUint(uint64(n), 10) }
+
+// lookup answers by what ask finds, of which as many as maxLookups are under way at a time.
+func (c *Console) lookup(ask func(ctx context.Context, q url.Values) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case c.lookups <- struct{}{}:
+			defer func() { <-c.lookups }()
+		default:
+			fail(w, errBusy)
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), lookupPatience)
+		defer cancel()
+		out, err := ask(ctx, r.URL.Query())
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		answer(w, http.StatusOK, out)
+	}
+}
+
+// found is where a UID or string key is counted, and how far. Numbers that JavaScript would
+// round are texts.
+type found struct {
+	survey.Place
+	UID       string `json:"uid,omitempty"` // empty: of a key, whose UID is not shown
+	Current   uint64 `json:"current"`
+	Exact     bool   `json:"exact"`           // false: perhaps above the last number handed out
+	LastTaken int64  `json:"last_taken_unix"` // seconds; 0: not known
+	Error     string `json:"error,omitempty"` // why its number is not known
+}
+
+// uid answers ?uid=42 or ?key=room:7, in a ?space=.
+func (c *Console) uid(ctx context.Context, q url.Values) (any, error) {
+	return c.find(ctx, q.Get("space"), q.Get("uid"), q.Get("key"))
+}
+
+func (c *Console) find(ctx context.Context, space, number, key string) (*found, error) {
+	of, err := counterOf(number, key)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.cfg.Client.Ready(ctx); err != nil {
+		return nil, err
+	}
+	mapping, _ := c.cfg.Client.Caller().Table().Mapping()
+	in, err := mapping.Space(space)
+	if err != nil {
+		return nil, err
+	}
+	set := c.cfg.Client.Sets().Of(in.SectionOf(of.Place()))
+	if set.Routes == nil {
+		return nil, fmt.Errorf("%w: no route table of Set %s", seq.ErrNoRoute, set.Name)
+	}
+	cluster := &survey.Cluster{Mapping: mapping, Table: set.Routes, Set: set.Name}
+	out := &found{Place: cluster.Place(in, of)}
+	var values []client.Value
+	if of.UID == nil {
+		values, err = c.cfg.Client.CurrentKeys(ctx, in.Name, []string{key})
+	} else {
+		out.UID = text(*of.UID)
+		values, err = c.cfg.Client.Current(ctx, in.Name, []seq.UID{seq.UID(*of.UID)})
+	}
+	if err == nil {
+		err = values[0].Err
+	}
+	if err != nil {
+		out.Error = err.Error()
+		return out, nil
+	}
+	out.Current, out.Exact = uint64(values[0].Seq), !values[0].UpperBound
+	if !values[0].LastTaken.IsZero() {
+		out.LastTaken = values[0].LastTaken.Unix()
+	}
+	return out, nil
+}
+
+// counterOf reads a UID, or a key if there is one.
+func counterOf(number, key string) (of survey.CounterID, err error) {
+	if key != "" {
+		return survey.CounterID{Key: key}, seq.CheckKey("key", key)
+	}
+	n, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return of, fmt.Errorf("%w: uid %.40q: expected a whole number from 0 to 2^64-1, or a key", seq.ErrBadArgument, number)
+	}
+	return survey.CounterOf(seq.UID(n)), nil
+}
+
+// parts is an ID taken apart.
+type parts struct {
+	ID            string `json:"id"`
+	Layout        string `json:"layout"`
+	UnixMS        int64  `json:"unix_ms"`
+	Tick          string `json:"tick"`
+	Datacenter    string `json:"datacenter_id"`
+	DatacenterOf  string `json:"datacenter"`
+	HasDatacenter bool   `json:"has_datacenter"`
+	Worker        string `json:"worker_id"`
+	Sequence      string `json:"sequence"`
+	Origin        string `json:"origin"`     // its maker, where TextAlone says so
+	TextAlone     bool   `json:"text_alone"` // a UUID, ULID or ObjectId: no worker, no ticks
+}
+
+// id answers ?id=123 of a ?namespace= or a ?layout=, written in an ?encoding=.
+func (c *Console) id(ctx context.Context, q url.Values) (any, error) {
+	req := &pb.SnowflakeDecodeRequest{Id: &pb.SnowflakeDecodeRequest_Text{Text: q.Get("id")}, Encoding: q.Get("encoding"),
+		Layout: q.Get("layout"), Namespace: q.Get("namespace")}
+	got, err := pb.NewSnowflakeClient(c.cfg.Client.Caller().Any()).Decode(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return parts{
+		ID: got.GetText(), Layout: got.GetLayout(), UnixMS: got.GetUnixMs(), Tick: text(got.GetTick()),
+		Datacenter: text(got.GetDatacenterId()), DatacenterOf: got.GetDatacenter(), HasDatacenter: got.GetHasDatacenter(),
+		Worker: text(got.GetWorkerId()), Sequence: text(got.GetSequence()), Origin: got.GetOrigin(), TextAlone: otherids.Is("", got.GetText()),
+	}, nil
+}
