@@ -229,7 +229,7 @@ func TestWhoIsNobodyIsToldWhy(t *testing.T) {
 	shown := func(r Role, name string) Shown { return Shown{Identity: Identity{"c", r, name}, Until: soon} }
 	for _, test := range []struct {
 		who  Who
-		want string // empty: allowed
+		want string // if empty, the call is allowed
 	}{
 		{Who{}, "neither a certificate with a role nor a token"},
 		{Who{Token: string(unknown)}, "unknown or was revoked"},
