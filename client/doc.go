@@ -16,7 +16,7 @@
 //
 //   - take many numbers at once: [Client.NextN] for one key, [Client.NextBatch] for many UIDs.
 //   - use a string as the key: [StringKey], [Client.NextKeys].
-//   - repeat a call after a crash and get the same number: [Client.TakeOnce], in a space of mode=exact.
+//   - repeat a call after a crash and get the same number: [Client.TakeIdempotent], in a space of mode=exact.
 //   - see the last number without taking one: [Client.Current]. Raise it: [Client.Raise].
 //   - take a range for a table of a database: [Client.TakeSegment]. Number invoices: [Client.NextNumbers].
 //   - make snowflake IDs: [Client.NextID], [Client.Generate]. Make them in this process: [Client.NewLocal].

@@ -41,7 +41,7 @@ func TestOrdersThatAreUsedAgainAreAnsweredAsNewOnes(t *testing.T) {
 			o.Done = wg.Done
 		}
 		if nearby {
-			c.Caller().BeginNear(ctx, near, some...)
+			c.Caller().BeginLocal(ctx, near, some...)
 		} else {
 			c.Caller().Begin(ctx, some...)
 		}

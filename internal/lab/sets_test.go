@@ -41,7 +41,7 @@ func TestWhatCallersOfEachSetSawIsCountedFromTheFault(t *testing.T) {
 	add(b, 0, 2300*milli, 2305*milli, "direct: context deadline exceeded")
 	add(b, 5, 5000*milli, 5040*milli, "")
 	r := d.measure(Scenario{Sets: 2, Expect: Expect{Others: true}})
-	want := []SetFelt{
+	want := []SetImpact{
 		{Set: "main", Requests: 1, P99MS: 9, MaxPauseMS: 9},
 		{Set: "b", Dead: true, Requests: 4, Errors: 3, Unnamed: 1, P99MS: 2000, MaxPauseMS: 2000, FirstMS: 2020, ErrorP50MS: 5, ErrorMaxMS: 2000, Gaps: 3},
 	}
@@ -58,7 +58,7 @@ func TestWhatCallersOfEachSetSawIsCountedFromTheFault(t *testing.T) {
 	if err := spread(r.Sets); !errors.Is(err, ErrSpread) {
 		t.Errorf("got %v, want %v", err, ErrSpread)
 	}
-	if err := spread([]SetFelt{{Set: "main"}, {Set: "b", Dead: true, Errors: 9}}); err != nil {
+	if err := spread([]SetImpact{{Set: "main"}, {Set: "b", Dead: true, Errors: 9}}); err != nil {
 		t.Errorf("got %v for errors of the dead Set by its name", err)
 	}
 }

@@ -15,12 +15,12 @@ import (
 // again as NextBatch does, until ctx ends. It starts a goroutine for each order with such keys. Every order
 // is done in the end, also after Close.
 func (c *Caller) Begin(ctx context.Context, orders ...*stream.Order) {
-	c.BeginNear(ctx, nil, orders...)
+	c.BeginLocal(ctx, nil, orders...)
 }
 
-// BeginNear is Begin for a program that has an AllocSvr within it: near is asked first, and
+// BeginLocal is Begin for a program that has an AllocSvr within it: near is asked first, and
 // what it does not have goes by the network.
-func (c *Caller) BeginNear(ctx context.Context, near Near, orders ...*stream.Order) {
+func (c *Caller) BeginLocal(ctx context.Context, near Local, orders ...*stream.Order) {
 	v := c.table.View()
 	p := parcelsPool.Get().(*parcels)
 	for _, o := range orders {
@@ -29,7 +29,7 @@ func (c *Caller) BeginNear(ctx context.Context, near Near, orders ...*stream.Ord
 		o.In(space, once, errNotAsked)
 	}
 	if near != nil {
-		c.takeNear(near, orders)
+		c.takeLocal(near, orders)
 	}
 	for _, o := range orders {
 		if o.Where() != nil {

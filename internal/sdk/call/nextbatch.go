@@ -10,8 +10,8 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// NextBatchOnce implements stream.Taker.
-func (c *Caller) NextBatchOnce(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []seq.Request) ([]seq.Range, error) {
+// NextBatchIdempotent implements stream.Taker.
+func (c *Caller) NextBatchIdempotent(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []seq.Request) ([]seq.Range, error) {
 	return c.NextBatch(ctx, space, stream.Keys{Places: uids}, counts, requests)
 }
 

@@ -35,8 +35,8 @@ type Order struct {
 
 // Taker is the caller of an Order's keys, as the Order needs it.
 type Taker interface {
-	// NextBatchOnce asks for what has no answer after the first attempt.
-	NextBatchOnce(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []seq.Request) ([]seq.Range, error)
+	// NextBatchIdempotent asks for what has no answer after the first attempt.
+	NextBatchIdempotent(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []seq.Request) ([]seq.Range, error)
 	// Ordered refuses an unordered answer unless callers take them.
 	Ordered(seq.Range) seq.Range
 }
@@ -50,7 +50,7 @@ func (o *Order) Open(ctx context.Context, by Taker) {
 }
 
 // In notes the space of the keys, and their requests there. An Order that has none is for
-// NextBatchOnce, as a whole: its keys fail with err.
+// NextBatchIdempotent, as a whole: its keys fail with err.
 func (o *Order) In(space *seq.Space, once []Request, err error) {
 	if o.space, o.once = space, once; space != nil {
 		return
@@ -109,7 +109,7 @@ func (o *Order) retry() {
 
 // put asks for uids. Their answers go to the indices at. If at is nil, uids are all of the order.
 func (o *Order) put(at []int, uids []seq.UID, counts []uint32, requests []seq.Request) {
-	got, err := o.by.NextBatchOnce(o.ctx, o.Space, uids, counts, requests)
+	got, err := o.by.NextBatchIdempotent(o.ctx, o.Space, uids, counts, requests)
 	for k := range uids {
 		i := k
 		if at != nil {

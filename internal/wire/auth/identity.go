@@ -124,8 +124,8 @@ func (id Identity) foreign(cluster string) error {
 	return fmt.Errorf("%w: %q: expected cluster %q", ErrOtherCluster, id.URI(), cluster)
 }
 
-// Shown is what the other side of a connection showed: read once a connection.
-type Shown struct {
+// Evidence is what the other side of a connection showed: read once a connection.
+type Evidence struct {
 	Identity Identity
 	Until    time.Time // the end of its certificate
 	Err      error     // why it is nobody's; nil and no Identity: no certificate was shown
@@ -133,12 +133,12 @@ type Shown struct {
 
 // Look reads the evidence that the other side of a connection to a server of the cluster showed. chain is
 // its certificate chain, verified by crypto/tls. The Guard decides at each call which clusters count.
-func Look(chain []*x509.Certificate, cluster string) Shown {
+func Look(chain []*x509.Certificate, cluster string) Evidence {
 	if len(chain) == 0 {
-		return Shown{}
+		return Evidence{}
 	}
 	id, err := identityOf(chain[0], cluster, func(string) bool { return true })
-	return Shown{Identity: id, Until: chain[0].NotAfter, Err: err}
+	return Evidence{Identity: id, Until: chain[0].NotAfter, Err: err}
 }
 
 // VerifyServer returns ErrWrongServer unless the server's certificate has one of the roles, in the cluster
