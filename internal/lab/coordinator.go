@@ -13,7 +13,8 @@ import (
 	"github.com/seqsvr/seqsvr/sets"
 )
 
-// moveLasts is how long `seqctl set move` takes about, with its start: it is killed within that.
+// moveLasts is about the duration of `seqctl set move`, with its start. The scenario kills it within that
+// time.
 const moveLasts = 200 * time.Millisecond
 
 // SetScenarios are those for drawn scenes of a cluster of Sets. seqctl is the program whose moves are
