@@ -16,19 +16,23 @@ import (
 // for their own retries and not for a second call.
 type Request = seq.Request
 
-// TakeIdempotent is Take by a request that may be repeated after any error, and after a crash of this
-// program. Range.Replayed says that it had its numbers before. Returned immediately are, beside
-// those of Next: seq.ErrIDConflict, a *seq.IDConflict with what the id has got, when that is
-// another count; seq.ErrIDExpired; seq.ErrSentAhead for a Sent that this cluster's clocks have not
-// reached; seq.ErrIDNotKept in a space of another mode; seq.ErrBadArgument for an id that cannot
-// be. None of these takes anything.
+// TakeIdempotent is Take with a request id. The call may be repeated after any error, and after a crash of this
+// program. Range.Replayed reports that the request already had its numbers.
+//
+// TakeIdempotent returns these errors at once, beside the errors of Next, and takes nothing then:
+//
+//   - seq.ErrIDConflict, as a *seq.IDConflict, if the id has numbers of another count.
+//   - seq.ErrIDExpired, if the id is too old.
+//   - seq.ErrSentAhead, if the clocks of the cluster have not reached Sent.
+//   - seq.ErrIDNotKept, if the space has another mode.
+//   - seq.ErrBadArgument, if the id is not valid.
 func (c *Client) TakeIdempotent(ctx context.Context, key Key, n uint32, r Request) (Range, error) {
 	return c.calls.Take(ctx, key, n, &r)
 }
 
-// NextBatchIdempotent is NextBatch by requests[i] for uids[i], each of which may be repeated, alone or
-// with others. The errors of TakeIdempotent are those of single uids, but for seq.ErrIDNotKept and
-// seq.ErrBadArgument.
+// NextBatchIdempotent is NextBatch with requests[i] for uids[i]. Each request may be repeated, alone or in
+// another batch. It returns the errors of TakeIdempotent for single uids, except seq.ErrIDNotKept and
+// seq.ErrBadArgument, which end the whole call.
 func (c *Client) NextBatchIdempotent(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []Request) ([]Range, error) {
 	return c.calls.NextBatch(ctx, space, stream.Keys{Places: uids}, counts, requests)
 }

@@ -226,7 +226,7 @@ func TestAnOrderCarriesTheRequestsOfItsCaller(t *testing.T) {
 	}
 }
 
-// What is near is asked without ids, and would take again by a retry.
+// Counters in this process are asked without request ids, so a retry would take numbers again.
 func TestWhatIsNearGivesNoNumbersOfAnExactSpace(t *testing.T) {
 	cluster := orders(t, 1)
 	c := dial(t, cluster, client.Config{})

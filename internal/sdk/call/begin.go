@@ -10,10 +10,10 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Begin takes the numbers of all orders and returns without waiting for them. Keys of one
-// AllocSvr travel together, whosever order they are of. What the owners do not answer at the
-// first attempt is asked for as NextBatch does, until ctx ends, by a goroutine for each order
-// that has such keys. Every order is done, after Close too.
+// Begin takes the numbers of all orders and returns without waiting for them. Keys of one AllocSvr share a
+// batch, also keys of different orders. If an owner does not answer a key at the first attempt, Begin asks
+// again as NextBatch does, until ctx ends. It starts a goroutine for each order with such keys. Every order
+// is done in the end, also after Close.
 func (c *Caller) Begin(ctx context.Context, orders ...*stream.Order) {
 	c.BeginLocal(ctx, nil, orders...)
 }
@@ -43,7 +43,7 @@ func (c *Caller) BeginLocal(ctx context.Context, near Local, orders ...*stream.O
 	}
 }
 
-// errNotAsked is of keys whose owner is not known or does not answer.
+// errNotAsked is the error for a key whose owner is unknown or does not answer.
 var errNotAsked = fmt.Errorf("%w: owner not asked", seq.ErrNoRoute)
 
 // plain is the space of an order that can be asked for at once, and its requests there. The

@@ -10,10 +10,10 @@ import (
 
 // Local takes numbers in this process.
 type Local interface {
-	// TakeLocal takes counts[i] numbers, one each if counts is empty, of uids[i] of a space, as
-	// far as that needs neither waiting nor another server: first[i], which comes as 0, is the
-	// first of them, and stays 0 for the others. There are at most seq.MaxBatch. unordered is
-	// as in seq.Range, for all. Safe for concurrent use.
+	// TakeLocal takes counts[i] numbers of uids[i] of a space, one number each if counts is empty. It skips
+	// keys that would need a wait or another server. first[i], zero at first, becomes the first number, and
+	// stays zero for skipped keys. The limit is seq.MaxBatch uids. unordered is as in seq.Range, for all
+	// keys. It is safe for concurrent use.
 	TakeLocal(space string, uids []seq.UID, counts []uint32, first []uint64) (unordered bool)
 }
 

@@ -14,8 +14,8 @@ type Request struct {
 	Sent int64 // milliseconds since 1970
 }
 
-// randomID is how many bytes an id has that a call makes for itself. They come from the system:
-// a copy of a running process must not make the ids of the other.
+// randomID is the number of bytes of an id that a call makes for itself. They come from the system, because
+// a copy of a running process must not make the same ids.
 const randomID = 16
 
 // RequestIn is the request of one key: named, or a new one.

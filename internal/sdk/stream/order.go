@@ -14,9 +14,9 @@ import (
 type Order struct {
 	Space  string
 	UIDs   []seq.UID
-	Counts []uint32 // one a uid; empty: one number each
-	// Requests may be repeated, one a uid, in a space of mode=exact; empty: the Client makes ids
-	// for its own retries.
+	Counts []uint32 // one a uid; if empty, one number each
+	// Requests are request ids, one a uid, in a space of mode=exact. They may be repeated. If empty, the
+	// Client makes ids for its own retries.
 	Requests []seq.Request
 	// Done is called once, when Ranges has all answers. It runs in a goroutine for which the
 	// answers to others wait, so it must be short and must not block.
@@ -107,7 +107,7 @@ func (o *Order) retry() {
 	o.Done()
 }
 
-// put asks for uids, which stand at those indices; nil: they are all.
+// put asks for uids. Their answers go to the indices at. If at is nil, uids are all of the order.
 func (o *Order) put(at []int, uids []seq.UID, counts []uint32, requests []seq.Request) {
 	got, err := o.by.NextBatchIdempotent(o.ctx, o.Space, uids, counts, requests)
 	for k := range uids {

@@ -37,7 +37,7 @@ type Config struct {
 	// PolicyFile is read again at Reload and when it has changed. Empty: no tokens, callers
 	// have no grants, and certificates of readers and operators hold by themselves.
 	PolicyFile string
-	Logger     *slog.Logger // nil: none
+	Logger     *slog.Logger // if nil, nothing is logged
 }
 
 // Guard decides about calls. A nil Guard lets everything pass. Safe for concurrent use.
@@ -45,7 +45,7 @@ type Guard struct {
 	cfg    Config
 	log    *slog.Logger
 	begun  time.Time
-	policy atomic.Pointer[Policy] // the last sound one; nil: no file
+	policy atomic.Pointer[Policy] // the last valid one; nil without a file
 	refuse refusals
 
 	looked atomic.Int64 // when the file was last looked at, in nanoseconds since begun
@@ -54,7 +54,7 @@ type Guard struct {
 
 	mu    sync.Mutex // guards all below
 	stamp stamp
-	fault string // the last complaint about the file; empty: it is in use
+	fault string // the last complaint about the file; empty if the file is in use
 }
 
 // stamp tells one state of a file from another.
@@ -64,7 +64,7 @@ type stamp struct {
 	mode    os.FileMode
 }
 
-// lookEvery is how long a changed policy file may go unnoticed without SIGHUP.
+// lookEvery bounds how long a changed policy file goes unnoticed without SIGHUP.
 const lookEvery = time.Second
 
 // New reads the policy. Nil for Off. ErrPolicy, ErrOpenFile, ErrBadName for a cluster
@@ -101,7 +101,7 @@ func (g *Guard) Mode() Mode {
 	return g.cfg.Mode
 }
 
-// Cluster is that of Config; "" for a nil Guard.
+// Cluster returns the cluster id of Config, or "" for a nil Guard.
 func (g *Guard) Cluster() string {
 	if g == nil {
 		return ""
@@ -168,22 +168,22 @@ func (g *Guard) takes(p *Policy, cluster string) bool {
 // use names as Sets beside it. False for a nil Guard.
 func (g *Guard) Takes(cluster string) bool { return g != nil && g.takes(g.current(), cluster) }
 
-// Credentials is the one who makes calls: what was shown, which each call looks up anew.
+// Credentials hold what a caller showed of itself. The Guard looks it up again at each call.
 type Credentials struct {
 	Evidence Evidence
 	Token    string // empty: none
 	Err      error  // of the header with the token
 }
 
-// holder is whom a call counts as.
+// holder is the principal of a call.
 type holder struct {
-	id     string // for logs; empty: nobody
-	role   Role   // empty: nobody
+	id     string // for logs; empty without a principal
+	role   Role   // empty without a principal
 	grants []*Grant
 	away   bool // a node of another Set
 }
 
-// hold finds what Who stands for now. seq.ErrUnauthenticated.
+// hold returns the principal that w stands for now. It fails with seq.ErrUnauthenticated.
 func (g *Guard) hold(w Credentials) (holder, error) {
 	p := g.current()
 	switch {
@@ -212,7 +212,7 @@ func (g *Guard) hold(w Credentials) (holder, error) {
 	id := w.Evidence.Identity
 	h := holder{id: string(id.Role) + "/" + id.Name, role: id.Role}
 	if !id.Role.ofPolicy() && id.Cluster != g.cfg.Cluster {
-		h.id, h.away = h.id+" of "+id.Cluster, true // its name may be that of a node here
+		h.id, h.away = h.id+" of "+id.Cluster, true // a node here may have the same name
 	}
 	if !id.Role.ofPolicy() || p == nil {
 		return h, nil

@@ -91,7 +91,8 @@ func ParseIdentity(uri, cluster string) (Identity, error) {
 	return parseIdentity(uri, cluster, nil)
 }
 
-// identityOf also takes certificates of clusters that others tells of; nil: none.
+// identityOf returns the identity in a certificate of the cluster, or of another cluster that others
+// reports true for. others may be nil.
 func identityOf(cert *x509.Certificate, cluster string, others func(cluster string) bool) (Identity, error) {
 	switch len(cert.URIs) {
 	case 0:
@@ -130,8 +131,8 @@ type Evidence struct {
 	Err      error     // why it is nobody's; nil and no Identity: no certificate was shown
 }
 
-// Look reads what a connection to a server of the cluster showed. chain is that of the other
-// side, which crypto/tls has verified. Whose clusters' identities count, the Guard says at each call.
+// Look reads the evidence that the other side of a connection to a server of the cluster showed. chain is
+// its certificate chain, verified by crypto/tls. The Guard decides at each call which clusters count.
 func Look(chain []*x509.Certificate, cluster string) Evidence {
 	if len(chain) == 0 {
 		return Evidence{}
@@ -140,8 +141,8 @@ func Look(chain []*x509.Certificate, cluster string) Evidence {
 	return Evidence{Identity: id, Until: chain[0].NotAfter, Err: err}
 }
 
-// VerifyServer is ErrWrongServer unless the server's certificate is of one of the roles, and of the
-// cluster or of one that others tells of; nil: none.
+// VerifyServer returns ErrWrongServer unless the server's certificate has one of the roles, in the cluster
+// or in another cluster that others reports true for. others may be nil.
 func VerifyServer(chain []*x509.Certificate, cluster string, others func(cluster string) bool, roles ...Role) error {
 	if len(chain) == 0 {
 		return fmt.Errorf("%w: it showed no certificate", ErrWrongServer)

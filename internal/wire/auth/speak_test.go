@@ -25,7 +25,7 @@ func TestASessionIsSpokenForByItsNodeAlone(t *testing.T) {
 	for _, test := range []struct {
 		by   Credentials
 		node string
-		want string // empty: allowed
+		want string // if empty, the call is allowed
 	}{
 		{certified(Alloc, "alloc-1"), "alloc-1", ""},
 		{certified(Alloc, "alloc-1"), "alloc-2", `alloc/alloc-1 speaks for a session of node "alloc-2"`},
