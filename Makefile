@@ -37,7 +37,7 @@ console: build ## the console in a browser, watched for GROWTH seconds (needs no
 race: ## the packages that share memory, under the race detector
 	failed=0; \
 	go test -race -short -timeout $(LIMIT) ./allocsvr/... ./quorum/... ./storesvr/... ./client/... ./router/... ./membership/... ./snowflake/... ./internal/... || failed=1; \
-	go test -race -timeout $(LIMIT) ./tests/wholepath || failed=1; exit $$failed
+	go test -race -timeout $(LIMIT) ./tests/integration || failed=1; exit $$failed
 
 lint: ## go vet, gofmt and the rules of the tree
 	go vet ./...
@@ -103,7 +103,7 @@ model: ## the protocol's models, explored by spin, and their mutants: MODEL=quic
 	go run ./tests/model -set $(MODEL)
 
 PKG ?= ./storesvr/acceptor
-mutate: ## breaks PKG in every small way that tests should see: survivors are printed (MUTATE='-most 100 -with ./storesvr -files cell.go')
+mutate: ## breaks PKG in every small way that tests should see: survivors are printed (MUTATE='-most 100 -with ./storesvr -files section.go')
 	go run ./tests/mutants/mutate $(MUTATE) $(PKG)
 
 clean: ## removes bin/ and data/

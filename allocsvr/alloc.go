@@ -15,9 +15,9 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
 	"github.com/seqsvr/seqsvr/allocsvr/nodes"
 	"github.com/seqsvr/seqsvr/allocsvr/owner"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/internal/process/tracing"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
@@ -28,7 +28,7 @@ import (
 
 // Leases keeps this session alive at the replicas and tells of the others.
 type Leases interface {
-	tenure.Leases
+	ownership.Leases
 	Sessions() []quorum.SessionView
 	RouteVersion() uint64
 	// Kick renews at once.
@@ -40,8 +40,8 @@ type Leases interface {
 // keeper makes quorum.Leases a Leases.
 type keeper struct{ *quorum.Leases }
 
-// Attach implements tenure.Leases.
-func (k keeper) Attach(reg seq.Register, round uint64) tenure.Hold {
+// Attach implements ownership.Leases.
+func (k keeper) Attach(reg seq.Register, round uint64) ownership.Lease {
 	return k.Leases.Attach(reg, round)
 }
 
@@ -64,7 +64,7 @@ type Alloc struct {
 	arbiter      *arbiter.Arbiter
 	arbiterLease *arbiter.Lease
 	sets         *setdocs.Docs
-	holder       *tenure.Holder // of sections and of the arbiter's lease
+	holder       *ownership.Holder // of sections and of the arbiter's lease
 	keys         atomic.Pointer[seq.KeyHashers]
 	fatal        chan error      // first broken invariant
 	changes      chan rpc.Change // for the log of events
@@ -80,7 +80,7 @@ type Parts struct {
 	Replicas  int // N
 	Needed    int // W
 	Mapping   seq.Mapping
-	Registers tenure.Registers
+	Registers ownership.Registers
 	Documents arbiter.Documents
 	Leases    Leases
 	First     setdocs.First // what the Set knows of Sets, as it was read before the start; zero: the cluster is alone
@@ -119,7 +119,7 @@ func NewAlloc(p Parts) (*Alloc, error) {
 	a.replicas.Store(int64(p.Replicas))
 	a.needed.Store(int64(p.Needed))
 	a.keys.Store(&p.Keys)
-	a.holder = &tenure.Holder{Session: a.session, Registers: p.Registers, Leases: p.Leases}
+	a.holder = &ownership.Holder{Session: a.session, Registers: p.Registers, Leases: p.Leases}
 	var err error
 	a.sections, err = section.New(section.Config{
 		Mapping: p.Mapping, Holder: a.holder, Lease: p.Lease, Losses: p.Losses, StoreTime: p.StoreTime, StoresFull: p.StoresFull, Guide: guide{a},
@@ -216,7 +216,7 @@ func (a *Alloc) recordRaise(ctx context.Context, id seq.SectionID, key seq.Count
 // error says which node should.
 func (a *Alloc) mine(id seq.SectionID) (bool, error) {
 	record := a.sets.Known()
-	switch c := a.sections.Cell(id); {
+	switch c := a.sections.Section(id); {
 	case !record.IsRoot():
 		return false, guide{a}.atRoot(id, record)
 	case !record.Has(id): // tags stay with the root, wherever their sections go
@@ -309,24 +309,24 @@ func (a *Alloc) send(ch chan<- prometheus.Metric) {
 	a.sendSets(ch)
 }
 
-// guide is an Alloc as the table of sections asks it: section.Guide.
+// guide is an Alloc as the table of sections asks it: section.Redirector.
 type guide struct{ *Alloc }
 
-// Quorum implements section.Guide.
+// Quorum implements section.Redirector.
 func (g guide) Quorum() error { return g.quorum() }
 
-// Waitless implements section.Guide. A node that leaves ends its session itself, and tells
+// FailFast implements section.Redirector. A node that leaves ends its session itself, and tells
 // which node has its sections: that is no lost quorum.
-func (g guide) Waitless() error {
+func (g guide) FailFast() error {
 	if g.owner.Leaving() {
 		return nil
 	}
 	return g.quorum()
 }
 
-// NotOwner implements section.Guide: an rpc.NotOwnerError, or that this node has no quorum.
+// NotOwner implements section.Redirector: an rpc.NotOwnerError, or that this node has no quorum.
 func (g guide) NotOwner(id seq.SectionID, successor string) error {
-	if err := g.Waitless(); err != nil {
+	if err := g.FailFast(); err != nil {
 		return err
 	}
 	switch record := g.sets.Known(); record.At(id).State {

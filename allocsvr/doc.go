@@ -16,7 +16,7 @@
 //	handover  sealed counters on their way to the next owner
 //	counters  the numbers of one section
 //	documents what tags and namespaces there are, as a node knows it
-//	tenure    how a register is gained, raised, given up and lost
+//	ownership    how a register is gained, raised, given up and lost
 //
 // The rules of the registers are in storesvr/acceptor, the counting of stores in quorum.
 package allocsvr

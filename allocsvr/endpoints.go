@@ -12,8 +12,8 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/globalid"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/workers"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/allocsvr/segment"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -40,7 +40,7 @@ type endpoint interface {
 func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 	a := n.alloc
 	segments, err := segment.New(segment.Config{
-		Holder: n.holder("tag", w.Secret), Mapping: w.Identity.Mapping, Documents: n.group, Owner: a.mine, ReadPrefix: n.group.ReadPrefix, Tell: n.tell(segment.RefreshedWithin), Quorum: guide{a}.Waitless, Clock: w.Clock, Wall: w.Wall, RouteVersion: func() uint64 { return a.routes.Table().Version() }, Logger: cfg.Logger,
+		Holder: n.holder("tag", w.Secret), Mapping: w.Identity.Mapping, Documents: n.group, Owner: a.mine, ReadPrefix: n.group.ReadPrefix, Tell: n.tell(segment.RefreshedWithin), Quorum: guide{a}.FailFast, Clock: w.Clock, Wall: w.Wall, RouteVersion: func() uint64 { return a.routes.Table().Version() }, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (n *Node) endpointsOf(cfg Config, w Wiring) error {
 			return workers.Caller{Name: name, Via: via}
 		}, Config: workers.Config{
 			Name: cfg.Name, Node: namespaces.Node{Datacenter: namespaces.Datacenter{ID: snowflake.Datacenter(cfg.DatacenterID), Name: cfg.Datacenter}, Worker: cfg.worker()},
-			Holder: n.holder("worker", w.Secret), ReadPrefix: n.group.ReadPrefix, Sessions: n.leases.Sessions, ClockAhead: n.leases.ClockAhead, Tell: n.tell(namespaces.FollowedWithin), Quorum: guide{a}.Waitless,
+			Holder: n.holder("worker", w.Secret), ReadPrefix: n.group.ReadPrefix, Sessions: n.leases.Sessions, ClockAhead: n.leases.ClockAhead, Tell: n.tell(namespaces.FollowedWithin), Quorum: guide{a}.FailFast,
 			Window: cfg.WorkerWindow, Wall: w.Wall, Clock: w.Clock, Logger: cfg.Logger,
 		}})
 	if err != nil {
@@ -103,7 +103,7 @@ func (r idsRoot) Name(cluster string) string {
 }
 
 // Ask implements namespaces.Root: of the first node of the root that answers.
-func (r idsRoot) Ask(ctx context.Context, wish namespaces.Wish) ([]byte, error) {
+func (r idsRoot) Ask(ctx context.Context, wish namespaces.AllotmentRequest) ([]byte, error) {
 	req := &pb.AllotRequest{ClusterId: r.n.ClusterID(), Namespace: wish.Namespace, Have: wish.Have,
 		DatacenterId: uint64(wish.Datacenter.ID), Datacenter: wish.Datacenter.Name}
 	if wish.Worker != nil {
@@ -120,8 +120,8 @@ func (r idsRoot) Ask(ctx context.Context, wish namespaces.Wish) ([]byte, error) 
 }
 
 // holder is the node's session as one that holds registers of a kind.
-func (n *Node) holder(kind string, secret seq.Secret) *tenure.Holder {
-	return &tenure.Holder{Session: secret.Session(), Registers: n.measure(kind), Leases: keeper{n.leases}}
+func (n *Node) holder(kind string, secret seq.Secret) *ownership.Holder {
+	return &ownership.Holder{Session: secret.Session(), Registers: n.measure(kind), Leases: keeper{n.leases}}
 }
 
 // measure is the group with its writes counted under a kind of register.

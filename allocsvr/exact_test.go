@@ -76,7 +76,7 @@ func (f *fleet) once(uid seq.UID, id string) (first uint64, replayed bool) {
 			k := new(section.Taking)
 			k.Set(n.Table, space, key, nil)
 			k.Name([]section.Request{{ID: id, Sent: sent}})
-			k.Pass(n.Moment())
+			k.Pass(n.BatchClock())
 			k.Settle(ctx)
 			cancel()
 			if got := k.Out(); len(got.Faults) == 0 {
@@ -165,7 +165,7 @@ func (n *node) askOnce(space *seq.Space, uid seq.UID, id string, patience time.D
 	k := new(section.Taking)
 	k.Set(n.Table, space, seq.PlainAll(uid), nil)
 	k.Name([]section.Request{{ID: id}})
-	k.Pass(n.Moment())
+	k.Pass(n.BatchClock())
 	k.Settle(ctx)
 	if got := k.Out(); len(got.Faults) > 0 {
 		return 0, got.Faults[0].Err

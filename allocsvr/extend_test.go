@@ -66,7 +66,7 @@ func TestSectionsOfAnAddedSpaceAreServedOnceEnoughStoresHaveThem(t *testing.T) {
 		for id := seq.SectionID(4); id < 10; id++ {
 			if owner, ok := a.routes.Table().Owner(id); ok {
 				given++
-				if _, owned := a.Cell(id).View(); owner.Name == "a" && !owned {
+				if _, owned := a.Section(id).View(); owner.Name == "a" && !owned {
 					return false
 				}
 			}
@@ -87,10 +87,10 @@ func TestSectionsOfAnAddedSpaceAreServedOnceEnoughStoresHaveThem(t *testing.T) {
 	for id := range seq.SectionID(10) {
 		owners := 0
 		for _, n := range []*node{a, b} {
-			if v, ok := n.Cell(id).View(); ok && v.Owned {
+			if v, ok := n.Section(id).View(); ok && v.Owned {
 				owners++
 			}
-			if id >= 4 && n.keyHashers()[n.Cell(id).Space().Name].Mark() != keys["room"].Mark() {
+			if id >= 4 && n.keyHashers()[n.Section(id).Space().Name].Mark() != keys["room"].Mark() {
 				t.Errorf("section %d at %s: keys are hashed by another secret", id, n.name)
 			}
 		}

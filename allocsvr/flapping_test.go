@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/nodes"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/bubble"
@@ -167,7 +167,7 @@ func TestANodeThatWasLateIsAsGoodAsAnyOnceItHasBeenSteady(t *testing.T) {
 
 // probes counts the looks at sections of a node.
 type probes struct {
-	tenure.Registers
+	ownership.Registers
 	sections atomic.Int64
 	change   func([]quorum.Outcome) // what the stores show; nil: as it is
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter/placement"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/bubble"
@@ -15,7 +15,7 @@ import (
 
 // slowly does something else before a node's registers are released, or its session ended.
 type slowly struct {
-	tenure.Registers
+	ownership.Registers
 	onRelease, onEnd func()
 }
 

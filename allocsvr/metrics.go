@@ -51,7 +51,7 @@ func newMeasured(g *quorum.Group, kind string) *measured {
 		step:    writes{took: telemetry.Durations(), group: telemetry.Sizes()}}
 }
 
-// Prepare implements tenure.Registers.
+// Prepare implements ownership.Registers.
 func (m *measured) Prepare(ctx context.Context, session seq.Session, items []quorum.PrepareItem) []quorum.Outcome {
 	begun := time.Now()
 	out := m.Group.Prepare(ctx, session, items)
@@ -59,7 +59,7 @@ func (m *measured) Prepare(ctx context.Context, session seq.Session, items []quo
 	return out
 }
 
-// Step implements tenure.Registers.
+// Step implements ownership.Registers.
 func (m *measured) Step(ctx context.Context, session seq.Session, items []quorum.StepItem) []quorum.Outcome {
 	begun := time.Now()
 	out := m.Group.Step(ctx, session, items)

@@ -2,9 +2,9 @@ package allocsvr
 
 import "github.com/seqsvr/seqsvr/seq"
 
-// TakeNear takes numbers for callers within this process; see section.Table.TakeNear. Before
+// TakeLocal takes numbers for callers within this process; see section.Table.TakeLocal. Before
 // the stores are reached, and of spaces that are not there, there are none.
-func (s *Server) TakeNear(space string, uids []seq.UID, counts []uint32, first []uint64) (unordered bool) {
+func (s *Server) TakeLocal(space string, uids []seq.UID, counts []uint32, first []uint64) (unordered bool) {
 	p := s.parts.Load()
 	if p == nil {
 		return false
@@ -13,5 +13,5 @@ func (s *Server) TakeNear(space string, uids []seq.UID, counts []uint32, first [
 	if err != nil {
 		return false
 	}
-	return p.alloc.sections.TakeNear(of, uids, counts, first)
+	return p.alloc.sections.TakeLocal(of, uids, counts, first)
 }

@@ -12,8 +12,8 @@ import (
 
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/seqsvr/seqsvr/allocsvr/ownership/ownershiptest"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure/tenuretest"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -21,7 +21,7 @@ import (
 )
 
 // deafLeases are those of a node that only one of three stores answers.
-type deafLeases struct{ tenuretest.Leases }
+type deafLeases struct{ ownershiptest.Leases }
 
 func (deafLeases) Connected() int { return 1 }
 

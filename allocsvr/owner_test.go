@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership/ownershiptest"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure/tenuretest"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/sessiontest"
@@ -18,7 +18,7 @@ import (
 type owned struct {
 	*Alloc
 	clock *clock.Manual
-	c     *section.Cell
+	c     *section.Section
 	epoch seq.Epoch
 }
 
@@ -39,15 +39,15 @@ func newOwner(t testing.TB) *owned {
 	}
 	o := &owned{clock: clock.NewManual(time.Hour), epoch: seq.Epoch{Round: 7, Session: ownerSession}}
 	o.Alloc, err = NewAlloc(Parts{Name: "a", Addr: "a", Cluster: "c1", Secret: sessiontest.SecretOf(ownerSession), Lease: ownerLease, Replicas: 3, Needed: 2,
-		Mapping: m, Registers: &tenuretest.Registers{}, Leases: tenuretest.Leases{},
+		Mapping: m, Registers: &ownershiptest.Registers{}, Leases: ownershiptest.Leases{},
 		Clock: o.clock, Wall: time.Now, Logger: slog.New(slog.DiscardHandler), ExpectAllocs: 1, Weight: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.c = o.sections.Cell(0)
+	o.c = o.sections.Section(0)
 	o.c.Begin()
 	o.c.Expect(o.epoch)
-	if ok, err := o.sections.Install(0, o.epoch, counters.New(0), ownerStep, &tenuretest.Hold{End: o.clock.Now() + ownerLease}); !ok || err != nil {
+	if ok, err := o.sections.Install(0, o.epoch, counters.New(0), ownerStep, &ownershiptest.Lease{End: o.clock.Now() + ownerLease}); !ok || err != nil {
 		t.Fatalf("install: %v, %v", ok, err)
 	}
 	return o

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/setadmin"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
@@ -14,7 +14,7 @@ import (
 // add has a cluster that is at the addresses of a Set of another division, or of this one, join.
 func (d *division) add(name string, at *division, i int) error {
 	d.t.Helper()
-	_, err := d.root.Add(d.t.Context(), setcare.NewSet(name, at.addrs(i), at), d.addrs(0))
+	_, err := d.root.Add(d.t.Context(), setadmin.NewSet(name, at.addrs(i), at), d.addrs(0))
 	return err
 }
 
@@ -49,7 +49,7 @@ func TestASetOfOneRootIsNoSetOfAnother(t *testing.T) {
 	if err := d.add(d.name(1), d, 1); err != nil {
 		t.Errorf("again to its own: %v", err)
 	}
-	if _, err := (&setcare.Root{Set: setcare.NewSet(d.name(1), d.addrs(1), d)}).Map(t.Context()); err != nil {
+	if _, err := (&setadmin.Root{Set: setadmin.NewSet(d.name(1), d.addrs(1), d)}).Map(t.Context()); err != nil {
 		t.Errorf("it tells no map: %v", err)
 	}
 	d.finish(d.begin(1, sets.Range{First: 0, Sections: 8}))
@@ -62,7 +62,7 @@ func TestAClusterThatWasUsedBecomesNoSet(t *testing.T) {
 	used.fleets = []*fleet{used.alone(0, "used", user16())}
 	used.fleets[0].next(7)
 	err := d.add("late", used, 0)
-	if !errors.Is(err, setcare.ErrUsed) || !errors.Is(err, seq.ErrConflict) {
+	if !errors.Is(err, setadmin.ErrUsed) || !errors.Is(err, seq.ErrConflict) {
 		t.Errorf("got %v", err)
 	}
 	if d.known("late") || used.fleets[0].ids.joined.Load() {

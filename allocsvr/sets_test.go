@@ -20,7 +20,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/owner"
 	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
 	"github.com/seqsvr/seqsvr/internal/lab/history"
-	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/setadmin"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -32,7 +32,7 @@ import (
 type division struct {
 	t      *testing.T
 	fleets []*fleet
-	root   *setcare.Root
+	root   *setadmin.Root
 	calls  history.Recorder
 
 	backups map[int][]state // of Sets
@@ -55,9 +55,9 @@ func newDivision(t *testing.T, n int, spaces ...seq.Space) *division {
 			t.Errorf("history over all Sets: %v", err)
 		}
 	})
-	d.root = &setcare.Root{Set: setcare.NewSet(sets.RootName, d.addrs(0), d)}
+	d.root = &setadmin.Root{Set: setadmin.NewSet(sets.RootName, d.addrs(0), d)}
 	for i := 1; i < n; i++ {
-		if _, err := d.root.Add(t.Context(), setcare.NewSet(d.name(i), d.addrs(i), d), d.addrs(0)); err != nil {
+		if _, err := d.root.Add(t.Context(), setadmin.NewSet(d.name(i), d.addrs(i), d), d.addrs(0)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,10 +99,10 @@ func (d *division) rootMap(ctx context.Context, addr string, _ uint64) (sets.Map
 	if d.deaf.Load() {
 		return sets.Map{}, errStopped
 	}
-	return (&setcare.Root{Set: setcare.NewSet(sets.RootName, []string{addr}, d)}).Map(ctx)
+	return (&setadmin.Root{Set: setadmin.NewSet(sets.RootName, []string{addr}, d)}).Map(ctx)
 }
 
-// At implements setcare.Conns.
+// At implements setadmin.Conns.
 func (d *division) At(addr string) (grpc.ClientConnInterface, error) {
 	for _, f := range d.fleets {
 		if n := f.at(addr); n != nil {
@@ -125,7 +125,7 @@ func (i *noIDs) Join(context.Context) error {
 }
 func (i *noIDs) Gave(context.Context, string) (bool, error) { return i.gave.Load(), nil }
 func (*noIDs) Settle(context.Context, [][]byte) error       { return nil }
-func (*noIDs) Allot(context.Context, string, []string, namespaces.Wish) ([]byte, error) {
+func (*noIDs) Allot(context.Context, string, []string, namespaces.AllotmentRequest) ([]byte, error) {
 	return nil, nil
 }
 
@@ -234,7 +234,7 @@ func (d *division) until(what string, ok func() bool) {
 }
 
 // begin notes a move in the map.
-func (d *division) begin(to int, ranges ...sets.Range) *setcare.Mover {
+func (d *division) begin(to int, ranges ...sets.Range) *setadmin.Mover {
 	d.t.Helper()
 	move, err := d.root.Begin(d.t.Context(), d.name(to), ranges)
 	if err != nil {
@@ -244,7 +244,7 @@ func (d *division) begin(to int, ranges ...sets.Range) *setcare.Mover {
 }
 
 // mover is of a move that is open in the map.
-func (d *division) mover(id uint64) *setcare.Mover {
+func (d *division) mover(id uint64) *setadmin.Mover {
 	d.t.Helper()
 	all, err := d.root.Map(d.t.Context())
 	if err != nil {
@@ -262,7 +262,7 @@ func (d *division) mover(id uint64) *setcare.Mover {
 	return m
 }
 
-func (d *division) finish(m *setcare.Mover) {
+func (d *division) finish(m *setadmin.Mover) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), patient)
 	defer cancel()
@@ -481,7 +481,7 @@ func (d *division) once(r *rand.Rand) {
 	} else {
 		err = m.Finish(ctx)
 	}
-	for _, fine := range []error{nil, errStopped, setcare.ErrRefused, setcare.ErrTakenBack, setcare.ErrSetDown} {
+	for _, fine := range []error{nil, errStopped, setadmin.ErrRefused, setadmin.ErrTakenBack, setadmin.ErrSetDown} {
 		if errors.Is(err, fine) {
 			return
 		}

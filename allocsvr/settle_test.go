@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/setadmin"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -59,11 +59,11 @@ func (d *division) backup(i int) backup.Manifest {
 		Taken: time.Now(), LeaseBound: d.fleets[i].lease}
 }
 
-func (d *division) settle(i int) setcare.Settled {
+func (d *division) settle(i int) setadmin.Settled {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), patient)
 	defer cancel()
-	s := &setcare.Settlement{Root: d.root, Conns: d, Set: d.name(i), Bump: restoreBump}
+	s := &setadmin.Settlement{Root: d.root, Conns: d, Set: d.name(i), Bump: restoreBump}
 	got, err := s.Run(ctx)
 	if err != nil {
 		d.t.Fatal(err)
@@ -125,14 +125,14 @@ func TestARestoredSetServesOnlyWhatItIsSettledToHave(t *testing.T) {
 					t.Errorf("Set %d may still take section 9, which was settled elsewhere: it is %v", i, p)
 				}
 			}
-			if err := goOn(); !errors.Is(err, setcare.ErrRefused) {
+			if err := goOn(); !errors.Is(err, setadmin.ErrRefused) {
 				t.Errorf("a coordinator that is late opened a section that was settled since: %v", err)
 			}
 			// This one seals where the section is, and then it has to stay there; where the map was made
 			// anew it cannot seal.
-			want := setcare.ErrRefused
+			want := setadmin.ErrRefused
 			if restored == 0 {
-				want = setcare.ErrTakenBack
+				want = setadmin.ErrTakenBack
 			}
 			if err := noted.Finish(t.Context()); !errors.Is(err, want) {
 				t.Errorf("a move to the restored Set, noted before that was settled: %v, want %v", err, want)
@@ -183,7 +183,7 @@ func TestWhatASettledSetBeginsAboveIsKnownWithoutItsDisksAndItsMap(t *testing.T)
 			d.restore(0, manifest)
 			if at != nil { // before it is noted where the section begins
 				conns := cutConns{d, at}
-				s := &setcare.Settlement{Root: &setcare.Root{Set: setcare.NewSet(sets.RootName, d.addrs(0), conns)}, Conns: conns, Set: d.name(0), Bump: restoreBump}
+				s := &setadmin.Settlement{Root: &setadmin.Root{Set: setadmin.NewSet(sets.RootName, d.addrs(0), conns)}, Conns: conns, Set: d.name(0), Bump: restoreBump}
 				if _, err := s.Run(t.Context()); !errors.Is(err, errStopped) {
 					t.Fatalf("cut off: %v", err)
 				}
@@ -246,8 +246,8 @@ func TestAMoveThatASettledRootDoesNotKnowSealsNothing(t *testing.T) {
 	goOn := d.late("seal", 2, one)
 	d.restore(0, manifest)
 	d.settle(0)
-	if err := goOn(); !errors.Is(err, setcare.ErrTakenBack) {
-		t.Errorf("the late move ends with %v, want %v", err, setcare.ErrTakenBack)
+	if err := goOn(); !errors.Is(err, setadmin.ErrTakenBack) {
+		t.Errorf("the late move ends with %v, want %v", err, setadmin.ErrTakenBack)
 	}
 	d.next(uid)
 	if in := d.in(one.First); in != 1 {
@@ -295,7 +295,7 @@ type cutConns struct {
 	at func(proto.Message) bool
 }
 
-// At implements setcare.Conns.
+// At implements setadmin.Conns.
 func (d cutConns) At(addr string) (grpc.ClientConnInterface, error) {
 	conn, err := d.division.At(addr)
 	return cutConn{conn, d.at}, err
@@ -352,16 +352,16 @@ func (d *division) stopped(to int, before string, r sets.Range) (move uint64) {
 // takeBackAll takes back all moves that are open.
 func (d *division) takeBackAll() {
 	d.t.Helper()
-	d.endAll("taken back", (*setcare.Mover).TakeBack)
+	d.endAll("taken back", (*setadmin.Mover).TakeBack)
 }
 
 // finishAll finishes all moves that are open.
 func (d *division) finishAll() {
 	d.t.Helper()
-	d.endAll("finished", (*setcare.Mover).Finish)
+	d.endAll("finished", (*setadmin.Mover).Finish)
 }
 
-func (d *division) endAll(what string, end func(*setcare.Mover, context.Context) error) {
+func (d *division) endAll(what string, end func(*setadmin.Mover, context.Context) error) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), patient)
 	defer cancel()
@@ -441,7 +441,7 @@ func TestARestoredRootKeepsItsExactSections(t *testing.T) {
 // place is what a Set says of a section.
 func (d *division) place(i int, id seq.SectionID) sets.Place {
 	d.t.Helper()
-	r, _, _, err := setcare.NewSet(d.name(i), d.addrs(i), d).Record(d.t.Context())
+	r, _, _, err := setadmin.NewSet(d.name(i), d.addrs(i), d).Record(d.t.Context())
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -455,8 +455,8 @@ func TestAMoveToASetInLimboStopsNothing(t *testing.T) {
 	one := sets.Range{First: d.fleets[0].stores.Mapping.Spaces[0].SectionOf(uid), Sections: 1}
 	d.next(uid)
 	d.limbo(1)
-	if err := d.begin(1, one).Finish(t.Context()); !errors.Is(err, setcare.ErrUnsettled) || !strings.Contains(err.Error(), "seqctl set settle --set set-1") {
-		t.Errorf("got %v, want %v", err, setcare.ErrUnsettled)
+	if err := d.begin(1, one).Finish(t.Context()); !errors.Is(err, setadmin.ErrUnsettled) || !strings.Contains(err.Error(), "seqctl set settle --set set-1") {
+		t.Errorf("got %v, want %v", err, setadmin.ErrUnsettled)
 	}
 	if p := d.place(0, one.First); p.State != sets.Active {
 		t.Errorf("the section is %v in its Set", p)
@@ -473,9 +473,9 @@ func TestAMoveWhoseSetIsInLimboIsTakenBackOnceThatIsSettled(t *testing.T) {
 	d.next(uid)
 	move := d.stopped(1, "open", one)
 	d.limbo(1)
-	for what, end := range map[string]func(*setcare.Mover, context.Context) error{"finish": (*setcare.Mover).Finish, "take back": (*setcare.Mover).TakeBack} {
-		if err := end(d.mover(move), t.Context()); !errors.Is(err, setcare.ErrUnsettled) {
-			t.Errorf("%s: %v, want %v", what, err, setcare.ErrUnsettled)
+	for what, end := range map[string]func(*setadmin.Mover, context.Context) error{"finish": (*setadmin.Mover).Finish, "take back": (*setadmin.Mover).TakeBack} {
+		if err := end(d.mover(move), t.Context()); !errors.Is(err, setadmin.ErrUnsettled) {
+			t.Errorf("%s: %v, want %v", what, err, setadmin.ErrUnsettled)
 		}
 	}
 	d.settle(1)
@@ -529,8 +529,8 @@ func TestALateTakeBackDoesNotReopenWhatWasActivated(t *testing.T) {
 			d.takeBackAll()
 		}
 		close(wake)
-		if err := <-done; !errors.Is(err, setcare.ErrTakenBack) {
-			t.Errorf("refused since: %v: %v, want %v", refused, err, setcare.ErrTakenBack)
+		if err := <-done; !errors.Is(err, setadmin.ErrTakenBack) {
+			t.Errorf("refused since: %v: %v, want %v", refused, err, setadmin.ErrTakenBack)
 		}
 		if a, b := d.place(1, one.First), d.place(2, one.First); a.State == sets.Active || b.State != sets.Active {
 			t.Errorf("refused since: %v: the section is %v in set-1, and %v in set-2", refused, a, b)

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/allocsvr/section"
-	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/setadmin"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
@@ -28,7 +28,7 @@ func (d *division) of(uid seq.UID) sets.Range {
 func (d *division) places(id seq.SectionID) (out []sets.Place) {
 	d.t.Helper()
 	for i := range d.fleets {
-		r, _, _, err := setcare.NewSet(d.name(i), d.addrs(i), d).Record(d.t.Context())
+		r, _, _, err := setadmin.NewSet(d.name(i), d.addrs(i), d).Record(d.t.Context())
 		if err != nil {
 			d.t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ type hookConns struct {
 	before func(proto.Message)
 }
 
-// At implements setcare.Conns.
+// At implements setadmin.Conns.
 func (d hookConns) At(addr string) (grpc.ClientConnInterface, error) {
 	conn, err := d.division.At(addr)
 	return cutConn{conn, func(m proto.Message) bool { d.before(m); return false }}, err
@@ -96,7 +96,7 @@ func TestAMoveThatEndsWhileAnotherSetIsSettledStaysInTheMap(t *testing.T) {
 			d.finish(m)
 		}
 	}}
-	s := &setcare.Settlement{Root: &setcare.Root{Set: setcare.NewSet(sets.RootName, d.addrs(0), conns)}, Conns: conns, Set: d.name(2), Bump: restoreBump}
+	s := &setadmin.Settlement{Root: &setadmin.Root{Set: setadmin.NewSet(sets.RootName, d.addrs(0), conns)}, Conns: conns, Set: d.name(2), Bump: restoreBump}
 	if _, err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestAMoveFromWhereASectionIsNotIsTakenBack(t *testing.T) {
 	d.next(uid)
 	d.mistake(one.First, 0)
 	move := d.begin(2, one)
-	if err := move.Finish(t.Context()); !errors.Is(err, setcare.ErrTakenBack) {
+	if err := move.Finish(t.Context()); !errors.Is(err, setadmin.ErrTakenBack) {
 		t.Errorf("finished: %v", err)
 	}
 	if err := move.TakeBack(t.Context()); err != nil {
@@ -214,7 +214,7 @@ func TestSetsThatAreAllRestoredAreSettledAtOnce(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patient)
 			defer cancel()
 			for {
-				_, err := (&setcare.Settlement{Root: d.root, Conns: d, Set: d.name(i), Bump: restoreBump}).Run(ctx)
+				_, err := (&setadmin.Settlement{Root: d.root, Conns: d, Set: d.name(i), Bump: restoreBump}).Run(ctx)
 				if err == nil {
 					return
 				}
@@ -283,7 +283,7 @@ func TestASettlementThatIsLateKeepsNothingThatAnotherHas(t *testing.T) {
 			})
 		}
 	}}
-	s := &setcare.Settlement{Root: &setcare.Root{Set: setcare.NewSet(sets.RootName, d.addrs(0), conns)}, Conns: conns, Set: d.name(1), Bump: restoreBump}
+	s := &setadmin.Settlement{Root: &setadmin.Root{Set: setadmin.NewSet(sets.RootName, d.addrs(0), conns)}, Conns: conns, Set: d.name(1), Bump: restoreBump}
 	if _, err := s.Run(t.Context()); !errors.Is(err, seq.ErrMoveOver) {
 		t.Errorf("it ends with %v", err)
 	}
@@ -375,7 +375,7 @@ func TestASpaceThatIsAddedAfterASettlementIsServed(t *testing.T) {
 	d.until("the root serves it", func() bool { return owned(0) == 4 })
 	d.restore(1, d.backup(1))
 	d.settle(1) // before it knows of the space
-	if r, _, _, err := setcare.NewSet(d.name(1), d.addrs(1), d).Record(t.Context()); err != nil || r.At(16).State != sets.Limbo {
+	if r, _, _, err := setadmin.NewSet(d.name(1), d.addrs(1), d).Record(t.Context()); err != nil || r.At(16).State != sets.Limbo {
 		t.Errorf("a space that others know: %v, %v", r.At(16), err)
 	}
 	d.extend(1, "orders")

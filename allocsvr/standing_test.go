@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -26,7 +26,7 @@ func (f *fleet) statusOf(n *node) *pb.StatusReply {
 
 // between does something after a node has released sections and before its successor takes them.
 type between struct {
-	tenure.Registers
+	ownership.Registers
 	do func()
 }
 
@@ -71,7 +71,7 @@ func TestSectionsBetweenTwoOwnersAreNotWithoutOne(t *testing.T) {
 }
 
 // unpromising are registers of which no store promises any.
-type unpromising struct{ tenure.Registers }
+type unpromising struct{ ownership.Registers }
 
 func (unpromising) Prepare(_ context.Context, _ seq.Session, items []quorum.PrepareItem) []quorum.Outcome {
 	return slices.Repeat([]quorum.Outcome{{State: quorum.Refused, Err: quorum.ErrHeld}}, len(items))

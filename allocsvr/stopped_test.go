@@ -61,7 +61,7 @@ func TestASectionMovesWithTheCountersOfItsOwnerWhateverAClockSays(t *testing.T) 
 	f := d.fleets[0]
 	const uid = seq.UID(0)
 	id := f.stores.Mapping.Spaces[0].SectionOf(uid)
-	owns := func(n *node) bool { v, ok := n.Cell(id).View(); return ok && v.Owned && v.Until > 0 }
+	owns := func(n *node) bool { v, ok := n.Section(id).View(); return ok && v.Owned && v.Until > 0 }
 	d.next(uid)
 	// The nodes start again, with clocks that can stop.
 	clocks, silent, real := map[string]*stopping{}, map[string]*atomic.Bool{}, f.clock

@@ -65,7 +65,7 @@ func (x *timely) request(id string, sent time.Time) (uint64, error) {
 	k := new(section.Taking)
 	k.Set(x.node.Table, &x.stores.Mapping.Spaces[0], seq.PlainAll(7), nil)
 	k.Name([]section.Request{{ID: id, Sent: sent}})
-	k.Pass(x.node.Moment())
+	k.Pass(x.node.BatchClock())
 	k.Settle(ctx)
 	if got := k.Out(); len(got.Faults) > 0 {
 		return 0, got.Faults[0].Err

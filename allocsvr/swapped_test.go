@@ -4,24 +4,24 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
 // swapped are registers that a test may put others in place of while the node runs.
 type swapped struct {
-	now atomic.Pointer[tenure.Registers]
+	now atomic.Pointer[ownership.Registers]
 }
 
-func swappable(r tenure.Registers) *swapped {
+func swappable(r ownership.Registers) *swapped {
 	s := &swapped{}
 	s.now.Store(&r)
 	return s
 }
 
 // through puts other registers in place of a node's.
-func (n *node) through(r tenure.Registers) { n.probes.Registers.(*swapped).now.Store(&r) }
+func (n *node) through(r ownership.Registers) { n.probes.Registers.(*swapped).now.Store(&r) }
 
 func (s *swapped) Probe(ctx context.Context, id seq.Session, regs []seq.Register) []quorum.Outcome {
 	return (*s.now.Load()).Probe(ctx, id, regs)

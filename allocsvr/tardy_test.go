@@ -8,20 +8,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/bubble"
 )
 
-// tardy are registers of which the next steps take effect and are answered too late.
-type tardy struct {
-	tenure.Registers
+// slowRegisters are registers of which the next steps take effect and are answered too late.
+type slowRegisters struct {
+	ownership.Registers
 	steps *atomic.Int64
 	late  time.Duration
 }
 
-func (u tardy) Step(ctx context.Context, id seq.Session, items []quorum.StepItem) []quorum.Outcome {
+func (u slowRegisters) Step(ctx context.Context, id seq.Session, items []quorum.StepItem) []quorum.Outcome {
 	out := u.Registers.Step(ctx, id, items)
 	if u.steps.Add(-1) < 0 {
 		return out
@@ -51,7 +51,7 @@ func TestASuccessorThatIsLateWithItsFirstStepLeavesNoGap(t *testing.T) {
 				}
 				steps := new(atomic.Int64)
 				steps.Store(test.steps)
-				b.through(tardy{b.group, steps, test.late})
+				b.through(slowRegisters{b.group, steps, test.late})
 				if _, err := b.admin().Drain(t.Context(), drainRequest("a")); err != nil {
 					t.Fatal(err)
 				}
@@ -71,7 +71,7 @@ func TestASuccessorThatIsLateWithItsFirstStepLeavesNoGap(t *testing.T) {
 
 // slow are registers of which the next steps of sections are answered late.
 type slow struct {
-	tenure.Registers
+	ownership.Registers
 	steps *atomic.Int64
 	late  time.Duration
 }

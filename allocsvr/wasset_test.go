@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/setadmin"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 	"github.com/seqsvr/seqsvr/storesvr/backup"
@@ -15,7 +15,7 @@ import (
 // addSet adds a Set of the division to the map, or adds it again.
 func (d *division) addSet(i int) {
 	d.t.Helper()
-	if _, err := d.root.Add(d.t.Context(), setcare.NewSet(d.name(i), d.addrs(i), d), d.addrs(0)); err != nil {
+	if _, err := d.root.Add(d.t.Context(), setadmin.NewSet(d.name(i), d.addrs(i), d), d.addrs(0)); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -23,10 +23,10 @@ func (d *division) addSet(i int) {
 // unsettled has the root be refused to be settled, by a Set's name.
 func (d *division) unsettled(name string) {
 	d.t.Helper()
-	s := &setcare.Settlement{Root: d.root, Conns: d, Set: sets.RootName, Bump: restoreBump}
+	s := &setadmin.Settlement{Root: d.root, Conns: d, Set: sets.RootName, Bump: restoreBump}
 	_, err := s.Run(d.t.Context())
-	if !errors.Is(err, setcare.ErrSetMissing) || !strings.Contains(fmt.Sprint(err), name) {
-		d.t.Errorf("got %v, expected %v that names %q", err, setcare.ErrSetMissing, name)
+	if !errors.Is(err, setadmin.ErrSetMissing) || !strings.Contains(fmt.Sprint(err), name) {
+		d.t.Errorf("got %v, expected %v that names %q", err, setadmin.ErrSetMissing, name)
 	}
 	for _, n := range d.fleets[0].all() {
 		if served, _ := n.Census(); served > 0 {

@@ -70,6 +70,6 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Caller returns what the router and tools call beyond the Client. It is for programs of this module:
-// others cannot import its package, and nothing of it is promised to them.
+// Caller returns the calls that the router and seqctl make beyond the Client. Only this module can import
+// its package, and its methods may change in any release.
 func (c *Client) Caller() *call.Caller { return c.calls }

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must happen.
+// patience bounds how long a test waits for a condition.
 const patience = 30 * time.Second
 
 func dial(t testing.TB, cluster *clienttest.Cluster, cfg client.Config) *client.Client {

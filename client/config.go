@@ -24,52 +24,53 @@ const (
 	DefaultMaxQueue = 1 << 16
 )
 
-// Config is how a Client finds and treats the cluster. Zero fields but Addrs get
-// defaults.
+// Config holds the settings of a Client. Addrs is required. All other fields have defaults.
 type Config struct {
-	// Addrs are gRPC host:port of any AllocSvr, of several Sets those of any, or routers: at least
-	// one. The first route table comes from them, and they are the last resort later.
+	// Addrs are the gRPC addresses (host:port) of AllocSvr or routers, at least one. With several Sets,
+	// servers of any Set will do. The Client gets its first route table from them, and falls back on them
+	// later.
 	Addrs []string
-	// ClusterID that every server must have, of several Sets the id of any. Empty: that of the
-	// first that answers.
+	// ClusterID is the cluster id that every server must have. With several Sets, the id of any Set will
+	// do. If empty, the Client takes the id of the first server that answers.
 	ClusterID string
-	// Timeout of a call whose context has no deadline; 0: DefaultTimeout.
+	// Timeout bounds a call whose context has no deadline. Zero means DefaultTimeout.
 	Timeout time.Duration
-	// AttemptTimeout is after how long one silent server is given up and the call tried
-	// elsewhere, at least 1 ms; 0: DefaultAttemptTimeout.
+	// AttemptTimeout bounds one attempt at a server. After it the Client tries another server. The minimum
+	// is 1 ms. Zero means DefaultAttemptTimeout.
 	AttemptTimeout time.Duration
-	// MaxQueue is how many keys may wait to be sent to one server before more are
-	// refused with seq.ErrOverloaded; 0: DefaultMaxQueue.
+	// MaxQueue limits the keys that wait to be sent to one server. The Client refuses more keys with
+	// seq.ErrOverloaded. Zero means DefaultMaxQueue.
 	MaxQueue int
 	// Indirect sends everything to Addrs, for callers that reach routers only.
 	// By default a Client talks to the owners.
 	Indirect bool
-	// Zone that this program is in. Of Addrs, routers say in which zones they are (router
-	// --zone): those in this one are asked before the others, which do while none of them
-	// answers. An owner is asked wherever it is. Empty: Addrs are asked in turn.
+	// Zone is the zone of this program. The Client prefers those Addrs that are routers of this zone
+	// (router --zone), and uses other Addrs if none of them answers. Owners are asked in any zone. If
+	// empty, the Client asks Addrs in turn.
 	Zone string
 	// AllowUnordered takes unordered answers of unique-only spaces; see ErrUnordered.
 	AllowUnordered bool
 	// Lazy makes New return before there is a route table; calls wait for it.
 	Lazy bool
-	// Agent is the name under which the AllocSvr count this process's snowflake IDs: a
-	// letter, then up to 63 letters, digits and "-"; empty: none.
+	// Agent is the name under which the AllocSvr count this process's snowflake IDs: a letter, then up to
+	// 63 letters, digits and "-". If empty, they count them under no name.
 	Agent string
-	// Fallback makes snowflake IDs of some namespaces while the service is away; nil: calls
-	// fail instead. NewLocal makes them here always.
+	// Fallback makes snowflake IDs of some namespaces while the service is unavailable. If nil, calls fail
+	// then. NewLocal makes every ID in this process.
 	Fallback *Fallback
-	// Alone says whether a call of Take, Next, NextN or NextBatch is to be a unary call of its
-	// own, instead of sharing a batch with others: an interceptor among DialOptions then sees
-	// it with its context, as it must to carry a trace on. That costs several times as much,
-	// so let it be true for few. Nil: for none.
+	// Alone reports whether a call of Take, Next, NextN or NextBatch is sent as a unary call of its own,
+	// and not in a batch with other calls. An interceptor among DialOptions then sees the call with its
+	// context, which a trace needs. Such a call costs several times as much. If nil, no call is sent alone.
 	Alone func(ctx context.Context) bool
-	// Logger gets changes of the table, servers that fall silent and replaced TLS files. Nil: none.
+	// Logger receives changes of the route table, servers that fall silent and replaced TLS files. If nil,
+	// nothing is logged.
 	Logger *slog.Logger
-	// TLS secures the connections by PEM files; nil: plaintext, unless DialOptions say
-	// otherwise.
+	// TLS secures the connections by PEM files. If nil, the connections are plaintext unless DialOptions
+	// secure them.
 	TLS *TLS
-	// TokenFile has the token that says who this program is (seqctl auth token), mode 0600. It
-	// is read again within a second of a change, and sent over TLS only. Empty: none.
+	// TokenFile names the file of the token that authenticates this program (seqctl auth token), of mode
+	// 0600. The Client reads it again within a second of a change, and sends the token over TLS only. If
+	// empty, the Client sends no token.
 	TokenFile string
 	// DialOptions come after the defaults, e.g. grpc.WithTransportCredentials.
 	DialOptions []grpc.DialOption
@@ -79,11 +80,11 @@ type Config struct {
 type TLS struct {
 	CertFile string // this program's certificate chain, where the cluster asks for one
 	KeyFile  string // its key
-	CAFile   string // CAs that the cluster's certificates must be signed by; empty: the system's
-	// VerifyRole refuses servers whose certificate is not of an AllocSvr or router of
-	// Config.ClusterID or one of Sets. ClusterID must then be set, as must CAFile or CertFile.
+	CAFile   string // CAs that must have signed the cluster's certificates; if empty, the system's CAs
+	// VerifyRole refuses a server unless its certificate names an AllocSvr or router of Config.ClusterID or
+	// Sets. It needs ClusterID, and CAFile or CertFile.
 	VerifyRole bool
-	// Sets are the ids of the clusters that are Sets beside Config.ClusterID; for VerifyRole.
+	// Sets are the cluster ids of the Sets beside Config.ClusterID. Only VerifyRole uses them.
 	Sets []string
 }
 

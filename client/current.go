@@ -13,7 +13,7 @@ import (
 
 // Value is what Current tells of one key.
 type Value struct {
-	Seq        seq.Seq   // at or above the last number handed out; 0: none ever
+	Seq        seq.Seq   // at or above the last number handed out; zero if none was ever handed out
 	UpperBound bool      // perhaps above it: nothing was taken since the last takeover
 	LastTaken  time.Time // when a number was last taken, to the block of 64 uids; zero: not known
 	Err        error

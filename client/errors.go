@@ -5,7 +5,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/sdk/call"
 )
 
-// Errors of this package, beside those of package seq.
+// Errors of this package. Calls also return the errors of package seq.
 var (
 	// ErrUnordered: the number is unique but perhaps not the largest so far, as a
 	// unique-only space may answer without a quorum. Config.AllowUnordered takes it.

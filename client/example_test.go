@@ -82,7 +82,7 @@ func ExampleClient_NextBatch() {
 	// 2 1 10 <nil>
 }
 
-func ExampleClient_TakeOnce() {
+func ExampleClient_TakeIdempotent() {
 	addrs, stop := example()
 	defer stop()
 	ctx := context.Background()
@@ -95,11 +95,11 @@ func ExampleClient_TakeOnce() {
 	// Both are kept with what they are for, before the first attempt.
 	request := client.Request{ID: "order-77", Sent: time.Now()}
 	for range 2 { // the second might be made after a crash
-		got, err := c.TakeOnce(ctx, order, 3, request)
+		got, err := c.TakeIdempotent(ctx, order, 3, request)
 		fmt.Println(got.First, got.Last, got.Replayed, err)
 	}
 	var had *seq.IDConflict
-	_, err = c.TakeOnce(ctx, order, 4, request)
+	_, err = c.TakeIdempotent(ctx, order, 4, request)
 	fmt.Println(errors.As(err, &had), had.First, had.Count)
 	// Output:
 	// 1 3 false <nil>

@@ -26,7 +26,7 @@ type FallbackStats = fallback.Stats
 // the earliest end of a window.
 func (c *Client) FallbackStats() FallbackStats { return c.fallbacks.stats() }
 
-// fallbacks are those of a Client, one a namespace; none if Config has none.
+// fallbacks are the fallbacks of a Client, one a namespace. It is empty if Config has no Fallback.
 type fallbacks []*fallback.Fallback
 
 func (all fallbacks) stats() (sum FallbackStats) {
@@ -40,7 +40,7 @@ func (all fallbacks) stats() (sum FallbackStats) {
 	return sum
 }
 
-// of is the fallback of a namespace; nil: it has none.
+// of returns the fallback of a namespace, or nil if the namespace has none.
 func (all fallbacks) of(namespace string) *fallback.Fallback {
 	for _, f := range all {
 		if f.Covers(namespace) {
@@ -50,7 +50,7 @@ func (all fallbacks) of(namespace string) *fallback.Fallback {
 	return nil
 }
 
-// openFallbacks makes those of Config.
+// openFallbacks opens the fallbacks that Config names.
 func openFallbacks(c *Client) (all fallbacks) {
 	if c.cfg.Fallback == nil {
 		return nil

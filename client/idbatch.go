@@ -12,8 +12,8 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// batchesPerNamespace is how many batches of single IDs may be in flight. With one, all
-// callers would wait behind a silent AllocSvr; with many, a batch would have one ID.
+// batchesPerNamespace limits the batches of single IDs in flight. With one batch, all callers would wait
+// behind a silent AllocSvr. With many, a batch would have one ID.
 const batchesPerNamespace = 4
 
 // idQueues let single IDs of concurrent callers share calls: a call that arrives while all

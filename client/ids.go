@@ -39,7 +39,7 @@ func (d IDs) First() snowflake.ID {
 	return d.Runs[0].First
 }
 
-// Len is how many there are.
+// Len returns the number of IDs.
 func (d IDs) Len() int {
 	n := 0
 	for _, r := range d.Runs {

@@ -18,23 +18,24 @@ import (
 // at least.
 const DefaultLocalWindow = 2 * time.Minute
 
-// giveBackBound is how long an end waits for the service to hear of a worker id.
+// giveBackBound bounds how long Close waits until the service has its worker id back.
 const giveBackBound = time.Second
 
 // LocalConfig is what a Local makes IDs of.
 type LocalConfig struct {
 	// Namespace by its name or its number in digits; "" is the default one.
 	Namespace string
-	// Window is for how long IDs can be made while the service is away: half of it at least,
-	// all of it at most. MinFallbackWindow to MaxFallbackWindow; 0: DefaultLocalWindow.
+	// Window limits how long the process makes IDs while the service is unavailable: at least half of it,
+	// at most all of it. It is between MinFallbackWindow and MaxFallbackWindow. Zero means
+	// DefaultLocalWindow.
 	Window time.Duration
 }
 
-// Local makes snowflake IDs in this process, without asking anybody for each: under a worker
-// id that the service lends it for a window of time, again and again before the window
-// ends. So they are as unique as those of the service, whatever clocks, crashes and lost
-// messages do. While it has no window, IDs come from the service. Safe for concurrent use;
-// Close it, or the Client, so that others get its worker id.
+// Local makes snowflake IDs in this process without a call for each. The service lends it a worker id for a
+// window of time, and lends it the next window before that ends. So the IDs are as unique as the IDs of the
+// service, whatever happens to clocks, processes and messages. Without a window, Local asks the service for
+// IDs. Local is safe for concurrent use. Close it, or the Client, so that other processes get its worker
+// id.
 type Local struct {
 	c       *Client
 	cfg     LocalConfig
@@ -103,8 +104,8 @@ func (l *Local) Take(ctx context.Context, count uint32) (IDs, error) {
 	return l.c.Generate(ctx, l.cfg.Namespace, count)
 }
 
-// own is the error with which a call ends here; nil: the service is to be asked, which may
-// have a window or a clock that does.
+// own returns the error with which a call ends here. If nil, the caller asks the service, which may still
+// have a window or a working clock.
 func (l *Local) own(ctx context.Context, err error) error {
 	select {
 	case <-l.kept.ended: // it may never have had a window

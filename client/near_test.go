@@ -17,7 +17,7 @@ type evens struct {
 	asked [][]seq.UID
 }
 
-func (e *evens) TakeNear(space string, uids []seq.UID, counts []uint32, first []uint64) bool {
+func (e *evens) TakeLocal(space string, uids []seq.UID, counts []uint32, first []uint64) bool {
 	if len(uids) > seq.MaxBatch || len(first) != len(uids) || len(counts) != 0 && len(counts) != len(uids) {
 		e.t.Errorf("asked for %d uids with %d counts, room for %d", len(uids), len(counts), len(first))
 	}
@@ -63,7 +63,7 @@ func TestWhatIsNearIsTakenThereAndTheRestByTheNetwork(t *testing.T) {
 		wg.Add(1)
 		o.Done = wg.Done
 	}
-	c.Caller().BeginNear(bounded(t), near, orders...)
+	c.Caller().BeginLocal(bounded(t), near, orders...)
 	wg.Wait()
 	one := func(n seq.Seq) client.Range { return client.Range{First: n, Last: n} }
 	const m = 1_000_000

@@ -15,7 +15,7 @@ import (
 // seq.ErrUnknownSpace, seq.ErrOverflow, seq.ErrOverloaded (too many callers wait in this
 // process), ErrUnordered and ErrClosed immediately. After an error a number may have been
 // skipped, so calling again is always safe. In a space of mode=exact no retry of the call takes a
-// second number, but calling again does: TakeOnce is what repeats a call.
+// second number, but calling again does: TakeIdempotent is what repeats a call.
 func (c *Client) Next(ctx context.Context, key Key) (seq.Seq, error) { return c.calls.Next(ctx, key) }
 
 // NextN takes n numbers of the key, 1 to seq.MaxCount: first to last, inclusive and

@@ -64,7 +64,7 @@ type raises struct {
 
 	c      *Client
 	floors []seq.Seq
-	within uint64 // numbers above what each key has; 0: any
+	within uint64 // how far above its present number a key may rise; zero means no limit
 	out    []Raised
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/seqsvr/seqsvr/tests/clienttest"
 )
 
-// Orders are used again, and so is the room in which their keys are sorted, sent and taken nearby: every
-// answer must be that of the counters, whatever the orders before were.
+// Orders and the buffers in which their keys are sorted and sent are used again. Every answer must match
+// the counters, whatever the orders asked before.
 func TestOrdersThatAreUsedAgainAreAnsweredAsNewOnes(t *testing.T) {
 	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 30}, seq.Space{Name: "room", Sections: 7})
 	c := dial(t, cluster, client.Config{AttemptTimeout: time.Minute}) // a second attempt would take others
@@ -41,7 +41,7 @@ func TestOrdersThatAreUsedAgainAreAnsweredAsNewOnes(t *testing.T) {
 			o.Done = wg.Done
 		}
 		if nearby {
-			c.Caller().BeginNear(ctx, near, some...)
+			c.Caller().BeginLocal(ctx, near, some...)
 		} else {
 			c.Caller().Begin(ctx, some...)
 		}

@@ -19,8 +19,8 @@ type Set struct {
 	Incarnation seq.Incarnation
 	Addrs       []string        // of AllocSvr, as the map has them
 	Sections    int             // that it has by the map
-	Routes      *seq.RouteTable // nil: not known yet. It must not be changed
-	Away        error           // what calls for its sections end with, as no AllocSvr that can be reached has a quorum, or none can be; nil: they go on
+	Routes      *seq.RouteTable // nil if not known yet; read only
+	Away        error           // error of calls for its sections while no AllocSvr that can be reached has a quorum, or none can be reached; else nil
 }
 
 // Of is the Set that has a section, by the map; zero before the first route table.

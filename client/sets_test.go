@@ -47,7 +47,7 @@ func eachSection(s *clienttest.Sets) (uids []seq.UID) {
 	return uids
 }
 
-// messages is how many a Set got.
+// messages returns the number of messages that a Set received.
 func messages(c *clienttest.Cluster) (n int64) {
 	for _, node := range c.Nodes {
 		n += node.Messages.Load() + node.Calls.Load()
@@ -55,7 +55,7 @@ func messages(c *clienttest.Cluster) (n int64) {
 	return n
 }
 
-// keysOf is how many keys came to a Set in messages.
+// keysOf returns the number of keys that a Set received in messages.
 func keysOf(c *clienttest.Cluster) (n int64) {
 	for _, node := range c.Nodes {
 		n += node.Keys.Load()
@@ -155,8 +155,8 @@ func TestAClusterThatIsNoSetOfTheMapIsForeign(t *testing.T) {
 	}
 }
 
-// Numbers rise and stay unique, and no call fails, while sections move to and fro, the map is
-// behind, ahead or silent, and the answers have addresses or none.
+// Numbers rise and stay unique, and no call fails, while sections move back and forth. The map may be
+// behind, ahead or silent, and the answers may lack addresses.
 func TestSectionsMoveUnderLoad(t *testing.T) {
 	s := twoSets(t, 2)
 	c := dial(t, s.All[0], client.Config{Addrs: s.All[0].Addrs(), Timeout: 4 * patience})
@@ -279,7 +279,7 @@ func TestTwoSetsThatNameEachOtherAreNotAskedWithoutAPause(t *testing.T) {
 	}
 }
 
-// Nobody can say for which cluster a call would be.
+// The Client cannot tell which cluster such a call would reach.
 func TestTheAddressOfASetThatTheMapDoesNotNameIsNotAsked(t *testing.T) {
 	s := clienttest.StartSets(t, []string{"main", "b"}, 1, seq.Space{Name: "user", Sections: sections})
 	s.Alone(0)
@@ -341,7 +341,7 @@ func TestANewerTableInAReplyIsOfTheSetThatAnswered(t *testing.T) {
 	}
 }
 
-// The map has no addresses of the root, and Config none: it is found by what a NOT_OWNER says.
+// Neither the map nor Config has addresses of the root, so the Client finds it by a NOT_OWNER.
 func TestARootWithoutAddressesIsFoundByAnAnswer(t *testing.T) {
 	s := twoSets(t, 2)
 	s.Forget(0)

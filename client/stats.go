@@ -5,7 +5,7 @@ package client
 type Stats struct {
 	Retries      uint64 // failed attempts that were made again, one for each key of a batch
 	Pauses       uint64 // times that a call had no server left to ask and waited for a moment
-	RouteVersion uint64 // of the route table in use; 0: none yet
+	RouteVersion uint64 // of the route table in use; zero before the first
 	FallbackIDs  uint64 // snowflake IDs made here while the service was away; marked IDs.Fallback
 }
 

@@ -98,7 +98,7 @@ type Leases struct {
 	term time.Duration // Term(cfg.Lease)
 
 	// now is the stores whose leases count; written under mu, by Reconfigure.
-	now atomic.Pointer[council]
+	now atomic.Pointer[leaseVoters]
 
 	// sent is, for each store, the clock before the sending of the newest renew
 	// that the store answered; never if there is none. Never goes back.
@@ -152,7 +152,7 @@ func NewLeases(cfg LeaseConfig, stores []NamedStore) (*Leases, error) {
 		holds: map[seq.Register]*Hold{}, ended: map[seq.Register]uint64{},
 		sessions: map[seq.Session]*sessionRecord{}, missed: make(chan struct{}, 1),
 	}
-	c := &council{ref: cfg.Ref, n: cfg.N, w: cfg.W}
+	c := &leaseVoters{ref: cfg.Ref, n: cfg.N, w: cfg.W}
 	for i := range l.sent {
 		l.sent[i].Store(never)
 		l.clocks[i].Store(unheard)

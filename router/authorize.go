@@ -76,11 +76,11 @@ func watched[In, Out proto.Message](changes *rpc.Changes, name string, do method
 }
 
 // whoOf is who makes a request.
-func (f *front) whoOf(r *http.Request) (w auth.Who) {
+func (f *front) whoOf(r *http.Request) (w auth.Credentials) {
 	if f.guard == nil {
 		return w
 	}
-	w.Shown = f.shown(r.TLS)
+	w.Evidence = f.shown(r.TLS)
 	w.Token, w.Err = auth.Bearer(r.Header.Values(rpc.AuthHeader))
 	return w
 }
@@ -90,13 +90,13 @@ type whoKey struct{}
 type peerKey struct{}
 
 // with is ctx for a request of that caller, from that address.
-func with(ctx context.Context, w auth.Who, from string) context.Context {
+func with(ctx context.Context, w auth.Credentials, from string) context.Context {
 	return context.WithValue(context.WithValue(ctx, whoKey{}, w), peerKey{}, from)
 }
 
 // callerOf is the caller whose share of the router's work a request takes: the principal, else the
 // connection.
-func callerOf(r *http.Request, w auth.Who) any {
+func callerOf(r *http.Request, w auth.Credentials) any {
 	if who := rpc.CallerOf(w); who != nil {
 		return who
 	}
@@ -104,7 +104,7 @@ func callerOf(r *http.Request, w auth.Who) any {
 }
 
 // whoIn is nobody where with was not called.
-func whoIn(ctx context.Context) auth.Who {
-	w, _ := ctx.Value(whoKey{}).(auth.Who)
+func whoIn(ctx context.Context) auth.Credentials {
+	w, _ := ctx.Value(whoKey{}).(auth.Credentials)
 	return w
 }

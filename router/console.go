@@ -25,7 +25,7 @@ func (r *Router) ConsoleAddr() string {
 func (r *Router) serveConsole(ctx context.Context) error {
 	return console.New(console.Config{
 		Server: r.cfg.Name, Client: r.sdk, Dial: r.cfg.TLS.DialSets(auth.Alloc), Names: browser.NewNames("console-hosts", r.cfg.ConsoleListen, r.cfg.ConsoleHosts),
-		Guard: r.cfg.Guard, Shown: r.cfg.TLS.Shown, Calls: r.seen, Refused: r.cfg.Refused, Logger: r.cfg.Logger,
+		Guard: r.cfg.Guard, Evidence: r.cfg.TLS.Evidence, Calls: r.seen, Refused: r.cfg.Refused, Logger: r.cfg.Logger,
 	}).Serve(ctx, r.pageLis)
 }
 

@@ -31,7 +31,7 @@ type front struct {
 	methods
 	guard   *auth.Guard
 	refused *rpc.Refused
-	shown   func(*tls.ConnectionState) auth.Shown // what a connection showed
+	shown   func(*tls.ConnectionState) auth.Evidence // what a connection showed
 	sdk     *client.Client
 	maxBody *atomic.Int64 // in bytes
 	bodies  *rpc.Budget   // of bodies in memory
@@ -79,7 +79,7 @@ func (f *front) routes() []route {
 }
 
 func newFront(r *Router) http.Handler {
-	f := &front{methodsOf(r.services, r.cfg.Guard, rpc.NewChanges(r.cfg.Logger, r.cfg.Guard, nil)), r.cfg.Guard, r.cfg.Refused, r.cfg.TLS.Shown, r.sdk, &r.maxBody, r.budget, r.Ready,
+	f := &front{methodsOf(r.services, r.cfg.Guard, rpc.NewChanges(r.cfg.Logger, r.cfg.Guard, nil)), r.cfg.Guard, r.cfg.Refused, r.cfg.TLS.Evidence, r.sdk, &r.maxBody, r.budget, r.Ready,
 		browser.NewNames("http-hosts", r.cfg.HTTPListen, r.cfg.HTTPHosts), r.cfg.Leaf, r.cfg.Logger}
 	stats := &r.http
 	mux := http.NewServeMux()

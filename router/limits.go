@@ -75,7 +75,7 @@ const maxOpen = 2 * DefaultMaxInWork / rpc.CallCost
 // and those for snowflake IDs and segments of gRPC and HTTP.
 type admitted struct {
 	*client.Client
-	door door
+	door admission
 }
 
 // Take implements resp.Numbers.
@@ -88,14 +88,14 @@ func (a admitted) Take(ctx context.Context, key client.Key, n uint32) (client.Ra
 	return a.Client.Take(ctx, key, n)
 }
 
-// NextBatchOnce implements resp.Numbers.
-func (a admitted) NextBatchOnce(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []client.Request) ([]client.Range, error) {
+// NextBatchIdempotent implements resp.Numbers.
+func (a admitted) NextBatchIdempotent(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []client.Request) ([]client.Range, error) {
 	place, err := a.door.whole(ctx, space, uids, a.door.inWork.Enter)
 	if err != nil {
 		return nil, err
 	}
 	defer place.Leave()
-	return a.Client.NextBatchOnce(ctx, space, uids, counts, requests)
+	return a.Client.NextBatchIdempotent(ctx, space, uids, counts, requests)
 }
 
 // Lookup implements resp.Numbers.

@@ -29,17 +29,17 @@ type RESP struct {
 // nearFirst takes from near what is there.
 type nearFirst struct {
 	admitted
-	near calls.Near
+	near calls.Local
 }
 
 // Begin implements resp.Numbers.
 func (n nearFirst) Begin(ctx context.Context, orders ...*stream.Order) {
-	n.Caller().BeginNear(ctx, n.near, orders...)
+	n.Caller().BeginLocal(ctx, n.near, orders...)
 }
 
 // NewRESP listens at cfg.RESPListen. Of cfg it takes what a router has for this front, and how
 // it finds the cluster.
-func NewRESP(cfg Config, near calls.Near) (*RESP, error) {
+func NewRESP(cfg Config, near calls.Local) (*RESP, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -284,7 +284,7 @@ func TestWhatTheGuardAnswersIsDescribed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spent := auth.Who{Token: tokens["everything"].Secret()}
+	spent := auth.Credentials{Token: tokens["everything"].Secret()}
 	for method, demand := range map[string]auth.Demand{
 		pb.Sequence_Next_FullMethodName:      {Kind: auth.Space, Name: "user", Verb: auth.Take, Keys: 1 << 30},
 		pb.Snowflake_Generate_FullMethodName: {Kind: auth.Namespace, Name: "default", Verb: auth.Take, Keys: 1 << 30},
@@ -295,7 +295,7 @@ func TestWhatTheGuardAnswersIsDescribed(t *testing.T) {
 		}
 	}
 	f := &front{methods: methodsOf(services{}, guard, rpc.NewChanges(slog.New(slog.DiscardHandler), guard, nil)), guard: guard, maxBody: new(atomic.Int64), bodies: rpc.NewBudget(1 << 20), log: slog.New(slog.DiscardHandler),
-		shown: func(*tls.ConnectionState) auth.Shown { return auth.Shown{} }, leaf: true}
+		shown: func(*tls.ConnectionState) auth.Evidence { return auth.Evidence{} }, leaf: true}
 	f.maxBody.Store(1 << 20)
 	all, met := description(t), map[int]int{}
 	for _, to := range f.routes() {

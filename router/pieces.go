@@ -60,7 +60,7 @@ type request struct {
 
 // enter takes batches apart and lets them in, as a call of so many keys, until leave is called, which
 // may be done after an error, too.
-func (d door) enter(ctx context.Context, batches []checked, keys int) (r *request, leave func(), err error) {
+func (d admission) enter(ctx context.Context, batches []checked, keys int) (r *request, leave func(), err error) {
 	r = &request{}
 	for i, b := range batches {
 		d.apart(r, i, b)
@@ -78,7 +78,7 @@ func (d door) enter(ctx context.Context, batches []checked, keys int) (r *reques
 }
 
 // apart adds the pieces of a batch.
-func (d door) apart(r *request, batch int, b checked) {
+func (d admission) apart(r *request, batch int, b checked) {
 	in := d.sdk.Caller().Table().SetsOf(b.space, b.uids, b.names)
 	switch {
 	case len(in) == 0:

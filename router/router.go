@@ -109,7 +109,7 @@ func New(cfg Config) (*Router, error) {
 	cfg.TLS.WarnExposed(cfg.Logger, r.Addr(), r.HTTPAddr(), r.RESPAddr(), r.ConsoleAddr())
 	r.inWork = rpc.NewAdmission(DefaultMaxInWork)
 	r.resp = resp.New(admitted{r.sdk, newDoor(r.sdk, r.inWork)}, cfg.Logger)
-	r.resp.Authorize(cfg.Guard, cfg.TLS.Shown)
+	r.resp.Authorize(cfg.Guard, cfg.TLS.Evidence)
 	r.resp.CountRefused(cfg.Refused)
 	r.resp.Share(r.budget)
 	if err := r.SetLimits(cfg); err != nil {

@@ -18,7 +18,7 @@ import (
 type server struct {
 	pb.UnimplementedSequenceServer
 	sdk     *client.Client
-	door    door
+	door    admission
 	leaving <-chan struct{}
 	zone    string
 	routes  atomic.Pointer[travelling] // the last table
@@ -70,7 +70,7 @@ func (s *server) Next(ctx context.Context, r *pb.NextRequest) (*pb.NextReply, er
 	defer place.Leave()
 	var got client.Range
 	if r.RequestId != nil {
-		got, err = s.sdk.TakeOnce(rpc.Relay(ctx), key, r.GetCount(), requestOf(r.RequestId, r.FirstSentMs))
+		got, err = s.sdk.TakeIdempotent(rpc.Relay(ctx), key, r.GetCount(), requestOf(r.RequestId, r.FirstSentMs))
 	} else {
 		got, err = s.sdk.Take(rpc.Relay(ctx), key, r.GetCount())
 	}
@@ -248,7 +248,7 @@ func (s *server) ranges(ctx context.Context, b checked, refused error) []client.
 		}
 		var r client.Range // r.Err has the error
 		if len(b.once) > 0 {
-			r, _ = s.sdk.TakeOnce(ctx, key, n, b.once[0])
+			r, _ = s.sdk.TakeIdempotent(ctx, key, n, b.once[0])
 		} else {
 			r, _ = s.sdk.Take(ctx, key, n)
 		}
@@ -259,9 +259,9 @@ func (s *server) ranges(ctx context.Context, b checked, refused error) []client.
 		var got []client.Range
 		var err error
 		if named {
-			got, err = s.sdk.NextKeysOnce(ctx, b.space, b.names, b.countsOf(from, to), b.onceOf(from, to))
+			got, err = s.sdk.NextKeysIdempotent(ctx, b.space, b.names, b.countsOf(from, to), b.onceOf(from, to))
 		} else {
-			got, err = s.sdk.NextBatchOnce(ctx, b.space, b.uids, b.countsOf(from, to), b.onceOf(from, to))
+			got, err = s.sdk.NextBatchIdempotent(ctx, b.space, b.uids, b.countsOf(from, to), b.onceOf(from, to))
 		}
 		if len(got) == len(out) {
 			out = got

@@ -117,7 +117,7 @@ func (w world) next(coordinators int) (out []world) {
 	return out
 }
 
-// step is the next one of a coordinator, as package setcare has them.
+// step is the next one of a coordinator, as package setadmin has them.
 func (w *world) step(c *coord) {
 	from, to := c.from, 1-c.from
 	name := [2]string{"a", "b"}[to]

@@ -13,8 +13,8 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/allocsvr/nodes"
 	"github.com/seqsvr/seqsvr/allocsvr/owner"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/internal/base/version"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
@@ -38,7 +38,7 @@ type Admin struct {
 	Routes   *arbiter.Routes
 	Arbiter  *arbiter.Arbiter
 	Nodes    *nodes.Nodes
-	Holder   *tenure.Holder
+	Holder   *ownership.Holder
 	Sessions func() []quorum.SessionView
 	Needed   func() int // W
 	Ready    func() error
@@ -91,7 +91,7 @@ func (s *Admin) Status(ctx context.Context, req *pb.StatusRequest) (*pb.StatusRe
 		reply.Reason = err.Error()
 	}
 	if reply.Brief {
-		reply.KeyHashes, reply.Members = s.keyHashes(nil), s.members(t, ownership{})
+		reply.KeyHashes, reply.Members = s.keyHashes(nil), s.members(t, holdings{})
 		ownEndings(s.Sections, reply)
 		return reply, nil
 	}
@@ -107,13 +107,13 @@ func (s *Admin) Status(ctx context.Context, req *pb.StatusRequest) (*pb.StatusRe
 		endings(s.Sections, owners.regs, reply)
 		reply.Members = s.members(t, owners)
 	} else {
-		reply.Members = s.members(t, ownership{})
+		reply.Members = s.members(t, holdings{})
 	}
 	return reply, nil
 }
 
-// ownership is which session owns what by the stores.
-type ownership struct {
+// holdings is which session owns what by the stores.
+type holdings struct {
 	regs    map[seq.Register]quorum.Outcome
 	names   map[seq.Session]string
 	count   map[seq.Session]int
@@ -124,15 +124,15 @@ type ownership struct {
 }
 
 // owners reads all sections and the arbiter's register at a quorum of stores.
-func (s *Admin) owners(ctx context.Context) (ownership, error) {
+func (s *Admin) owners(ctx context.Context) (holdings, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	regs, err := s.ReadSections(ctx)
 	if err != nil {
-		return ownership{}, err
+		return holdings{}, err
 	}
 	now := s.Clock.Now()
-	o := ownership{regs: regs, names: map[seq.Session]string{s.Session: s.Name},
+	o := holdings{regs: regs, names: map[seq.Session]string{s.Session: s.Name},
 		count: map[seq.Session]int{}, left: map[seq.Session]time.Duration{}}
 	for _, v := range s.Sessions() {
 		o.names[v.Session] = v.Name
@@ -165,7 +165,7 @@ func (s *Admin) owners(ctx context.Context) (ownership, error) {
 }
 
 // members is the membership view beside the stores' sessions.
-func (s *Admin) members(t *arbiter.Table, o ownership) []*pb.MemberStatus {
+func (s *Admin) members(t *arbiter.Table, o holdings) []*pb.MemberStatus {
 	byName := map[string]*pb.MemberStatus{}
 	var out []*pb.MemberStatus
 	add := func(m *pb.MemberStatus) *pb.MemberStatus {
@@ -222,7 +222,7 @@ func (s *Admin) Leases(ctx context.Context, req *pb.LeasesRequest) (*pb.LeasesRe
 	want := req.Sections
 	if len(want) == 0 {
 		for id := range seq.SectionID(s.Sections.Len()) {
-			if req.All || s.Sections.Cell(id).State() == section.Owned {
+			if req.All || s.Sections.Section(id).State() == section.Owned {
 				want = append(want, uint32(id))
 			}
 		}
@@ -236,7 +236,7 @@ func (s *Admin) Leases(ctx context.Context, req *pb.LeasesRequest) (*pb.LeasesRe
 	return reply, nil
 }
 
-func leaseInfo(t *arbiter.Table, o ownership, id seq.SectionID) *pb.LeaseInfo {
+func leaseInfo(t *arbiter.Table, o holdings, id seq.SectionID) *pb.LeaseInfo {
 	out := o.regs[seq.SectionRegister(id)]
 	info := &pb.LeaseInfo{Section: uint32(id), Max: out.Max, Round: out.Accepted.Round,
 		Session: uint64(out.Accepted.Session), Node: o.names[out.Accepted.Session], LeaseLeftMs: -1}

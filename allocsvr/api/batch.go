@@ -59,7 +59,7 @@ func (c *nextCall) begin(s *Sequence, hashes bool, req *pb.BatchNextRequest) err
 		}
 	}
 	// The clock is read once, after the last request of the batch has arrived.
-	m := s.Sections.Moment()
+	m := s.Sections.BatchClock()
 	for i := range c.takes {
 		c.takes[i].Pass(m)
 	}

@@ -29,7 +29,7 @@ func endings(t *section.Table, regs map[seq.Register]quorum.Outcome, reply *pb.S
 		if !ok || int(id) >= t.Len() {
 			continue
 		}
-		c := t.Cell(id)
+		c := t.Section(id)
 		near, spent := c.Space().Ending(out.Max)
 		if !near {
 			continue

@@ -70,7 +70,7 @@ func sometimesOwned(t *testing.T, mode seq.Mode) *service {
 	s.own(0, uint64(seq.MaxSeq))
 	s.own(1, uint64(seq.MaxSeq))
 	s.own(2, 20)
-	s.Sections.Cell(3).Begin()
+	s.Sections.Section(3).Begin()
 	return s
 }
 

@@ -130,7 +130,7 @@ func (s *Sequence) Next(ctx context.Context, req *pb.NextRequest) (*pb.NextReply
 	if requests != nil {
 		t.Name(requests)
 	}
-	t.Pass(s.Sections.Moment())
+	t.Pass(s.Sections.BatchClock())
 	if !t.Settled() {
 		var cancel context.CancelFunc
 		ctx, cancel = bounded(ctx)

@@ -46,7 +46,7 @@ type Sets struct {
 type IDs interface {
 	Join(ctx context.Context) error
 	Gave(ctx context.Context, cluster string) (bool, error)
-	Allot(ctx context.Context, cluster string, others []string, wish namespaces.Wish) ([]byte, error)
+	Allot(ctx context.Context, cluster string, others []string, wish namespaces.AllotmentRequest) ([]byte, error)
 	Settle(ctx context.Context, told [][]byte) error
 }
 
@@ -155,7 +155,7 @@ func (s *Sets) Open(ctx context.Context, req *pb.OpenSectionsRequest) (*pb.OpenS
 func (s *Sets) Allot(ctx context.Context, req *pb.AllotRequest) (*pb.AllotReply, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	wish := namespaces.Wish{Namespace: req.GetNamespace(), Have: req.GetHave(),
+	wish := namespaces.AllotmentRequest{Namespace: req.GetNamespace(), Have: req.GetHave(),
 		Datacenter: namespaces.Datacenter{ID: snowflake.Datacenter(req.GetDatacenterId()), Name: req.GetDatacenter()}}
 	if req.WorkerId != nil {
 		w := snowflake.Worker(req.GetWorkerId())

@@ -18,7 +18,7 @@ func twoSections(t *testing.T) (s *service, uids []uint64) {
 	t.Helper()
 	s = serving(t, seq.Space{Name: "user", Sections: 2, Step: ownerStep}, nil)
 	s.own(0, ownerStep)
-	s.Sections.Cell(1).Begin()
+	s.Sections.Section(1).Begin()
 	uids = make([]uint64, 2)
 	for id := range uids {
 		for int(s.Sections.Mapping().Spaces[0].SectionOf(seq.UID(uids[id]))) != id {

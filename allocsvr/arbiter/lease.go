@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -14,16 +14,16 @@ import (
 // Lease is that by which one node at a time is the arbiter: that of a register
 // like a section's, whose value has no meaning.
 type Lease struct {
-	holder *tenure.Holder
+	holder *ownership.Holder
 	log    *slog.Logger
 
 	mu    sync.Mutex // guards epoch and hold
 	epoch seq.Epoch  // zero: not ours
-	hold  tenure.Hold
+	hold  ownership.Lease
 }
 
 // NewLease is a lease that is not held.
-func NewLease(h *tenure.Holder, log *slog.Logger) *Lease { return &Lease{holder: h, log: log} }
+func NewLease(h *ownership.Holder, log *slog.Logger) *Lease { return &Lease{holder: h, log: log} }
 
 // Held says whether this node is still the arbiter: no other can be one at now.
 func (l *Lease) Held(now time.Duration) bool {
@@ -61,14 +61,14 @@ func (l *Lease) clear() {
 // 0 if unknown.
 func (l *Lease) Acquire(ctx context.Context) (ok bool, after time.Duration) {
 	b := &bid{l: l}
-	for _, g := range tenure.Acquire(ctx, l.holder, []*bid{b}) {
+	for _, g := range ownership.Acquire(ctx, l.holder, []*bid{b}) {
 		ok = l.keep(g.Epoch, g.Hold)
 	}
 	return ok, b.after
 }
 
 // keep takes the hold in, unless the epoch was lost meanwhile.
-func (l *Lease) keep(epoch seq.Epoch, hold tenure.Hold) bool {
+func (l *Lease) keep(epoch seq.Epoch, hold ownership.Lease) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.epoch != epoch {
@@ -93,24 +93,24 @@ func (l *Lease) Release(ctx context.Context) {
 	}
 }
 
-// bid is the tenure.Bid for the arbiter's register.
+// bid is the ownership.AcquireHandler for the arbiter's register.
 type bid struct {
 	l     *Lease
 	after time.Duration
 }
 
-// Register implements tenure.Bid.
+// Register implements ownership.AcquireHandler.
 func (b *bid) Register() seq.Register { return seq.ArbiterRegister }
 
-// Free implements tenure.Bid.
+// Free implements ownership.AcquireHandler.
 func (b *bid) Free(quorum.Outcome) bool { return true }
 
-// Begin implements tenure.Bid.
+// Begin implements ownership.AcquireHandler.
 func (b *bid) Begin(_ seq.Epoch, found quorum.Outcome) (ceiling uint64, ok bool) {
 	return found.Max + 1, true
 }
 
-// Confirmed implements tenure.Bid.
+// Confirmed implements ownership.AcquireHandler.
 func (b *bid) Confirmed(epoch seq.Epoch) bool {
 	b.l.mu.Lock()
 	defer b.l.mu.Unlock()
@@ -119,9 +119,9 @@ func (b *bid) Confirmed(epoch seq.Epoch) bool {
 	return true
 }
 
-// Failed implements tenure.Bid.
-func (b *bid) Failed(at tenure.Stage, out quorum.Outcome) {
-	if at != tenure.Confirming {
+// Failed implements ownership.AcquireHandler.
+func (b *bid) Failed(at ownership.Stage, out quorum.Outcome) {
+	if at != ownership.Confirming {
 		b.after = out.Remaining
 	}
 }

@@ -33,8 +33,8 @@ func (t *Table) Take(uid, n, ceiling uint64, now uint32) (first, last uint64, ok
 	return t.TakeAt(t.Find(uid), uid, n, ceiling, now)
 }
 
-// TakeAt is Take of a UID that was looked for before; the Spot must still be good.
-func (t *Table) TakeAt(at Spot, uid, n, ceiling uint64, now uint32) (first, last uint64, ok bool) {
+// TakeAt is Take of a UID that was looked for before; the Ref must still be good.
+func (t *Table) TakeAt(at Ref, uid, n, ceiling uint64, now uint32) (first, last uint64, ok bool) {
 	var cur uint64
 	if at.counter != nil {
 		cur = *at.counter

@@ -193,19 +193,19 @@ func TestATableAnswersLikeAPlainMap(t *testing.T) {
 			},
 			"take of many that were found before": func(t *rapid.T) {
 				many := rapid.SliceOfN(uids, 1, 20).Draw(t, "uids")
-				spots := make([]Spot, len(many))
+				refs := make([]Ref, len(many))
 				for i, uid := range many {
-					tab.Near(uid)
-					spots[i] = tab.Find(uid)
-					spots[i].Fetch()
+					tab.Prefetch(uid)
+					refs[i] = tab.Find(uid)
+					refs[i].Fetch()
 				}
 				good := true
 				for i, uid := range many {
 					if !good {
-						spots[i] = tab.Find(uid)
+						refs[i] = tab.Find(uid)
 					}
-					good = good && spots[i].Known()
-					f, l, ok := tab.TakeAt(spots[i], uid, 1, math.MaxUint64, 7)
+					good = good && refs[i].Known()
+					f, l, ok := tab.TakeAt(refs[i], uid, 1, math.MaxUint64, 7)
 					wf, wl, wok := m.take(uid, 1, math.MaxUint64, 7)
 					if f != wf || l != wl || ok != wok {
 						t.Fatalf("TakeAt(%d) = %d, %d, %v, want %d, %d, %v", uid, f, l, ok, wf, wl, wok)

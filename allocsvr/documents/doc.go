@@ -11,5 +11,5 @@
 //     begins again if that is no longer the newest version.
 //
 // What belongs here: loading, sharing loads, swapping until it is decided. What does not: what
-// a document says, and registers that are owned (package tenure).
+// a document says, and registers that are owned (package ownership).
 package documents

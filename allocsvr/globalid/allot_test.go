@@ -60,7 +60,7 @@ func (r rootOf) Settled(context.Context) error {
 
 func (r rootOf) Name(cluster string) string { return "set " + cluster }
 
-func (r rootOf) Ask(ctx context.Context, w namespaces.Wish) ([]byte, error) {
+func (r rootOf) Ask(ctx context.Context, w namespaces.AllotmentRequest) ([]byte, error) {
 	r.g.asked.Add(1)
 	if r.g.down.Load() {
 		return nil, fmt.Errorf("%w: connection refused", seq.ErrNoRoute)
@@ -469,8 +469,8 @@ func TestAWindowIsNotExtendedInAnotherSet(t *testing.T) {
 	g := newGroup(t, 2)
 	root, b := g.start(0, "root"), g.start(1, "b")
 	g.sets[0].add(root, "orders", eight)
-	wish := workers.Wish{Window: time.Minute}
-	lend := func(n *node, w workers.Wish) workers.Window {
+	wish := workers.WindowRequest{Window: time.Minute}
+	lend := func(n *node, w workers.WindowRequest) workers.Window {
 		t.Helper()
 		if _, err := n.svc.Load().names.Find(t.Context(), namespaces.Ref{Name: "orders"}); err != nil {
 			t.Fatal(err)
@@ -482,7 +482,7 @@ func TestAWindowIsNotExtendedInAnotherSet(t *testing.T) {
 		return d
 	}
 	one := lend(root, wish)
-	two := lend(b, workers.Wish{Window: time.Minute, Extends: true, Named: one.Named, Ticket: one.Ticket})
+	two := lend(b, workers.WindowRequest{Window: time.Minute, Extends: true, Named: one.Named, Ticket: one.Ticket})
 	if two.Worker == one.Worker || two.Continues {
 		t.Errorf("got %+v after %+v", two.Named, one.Named)
 	}

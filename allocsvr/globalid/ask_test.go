@@ -39,7 +39,7 @@ func (n *node) lend(t *testing.T, namespace string) (lent int) {
 		t.Fatal(err)
 	}
 	for ; lent < 100; lent++ {
-		if _, err := n.svc.Load().workers.Of(namespace).Delegate(t.Context(), workers.Wish{Window: time.Minute}); err != nil {
+		if _, err := n.svc.Load().workers.Of(namespace).Delegate(t.Context(), workers.WindowRequest{Window: time.Minute}); err != nil {
 			return lent
 		}
 	}
@@ -58,7 +58,7 @@ func TestAFloodOfWishesThatTheRootCannotFulfilIsNotOneForTheRoot(t *testing.T) {
 	for _, n := range []*node{b, c} {
 		before := g.asked.Load()
 		for range 300 {
-			if _, err := n.svc.Load().workers.Of("orders").Delegate(t.Context(), workers.Wish{Window: time.Minute}); err == nil {
+			if _, err := n.svc.Load().workers.Of("orders").Delegate(t.Context(), workers.WindowRequest{Window: time.Minute}); err == nil {
 				t.Fatalf("%s has a window", n.name)
 			}
 		}
@@ -112,7 +112,7 @@ func TestCallsAtTheSameMomentAskTheRootOnce(t *testing.T) {
 // muteRoot is a root of which the machines take no packet.
 type muteRoot struct{ rootOf }
 
-func (muteRoot) Ask(ctx context.Context, _ namespaces.Wish) ([]byte, error) {
+func (muteRoot) Ask(ctx context.Context, _ namespaces.AllotmentRequest) ([]byte, error) {
 	<-ctx.Done()
 	return nil, fmt.Errorf("%w: no AllocSvr of the root Set answers", seq.ErrNoRoute)
 }

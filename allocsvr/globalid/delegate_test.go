@@ -12,7 +12,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/workers"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -140,7 +140,7 @@ func TestAStepOfUnknownOutcomeDelegatesNothing(t *testing.T) {
 
 // dying is a node's way to the stores that breaks for good at a Step of a worker id.
 type dying struct {
-	tenure.Registers
+	ownership.Registers
 	after bool // the step still arrives
 }
 

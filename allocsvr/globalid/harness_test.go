@@ -13,7 +13,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/workers"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -231,7 +231,7 @@ func (h testHold) Drop() {
 func (testHold) Until() time.Duration   { return 0 }
 func (testHold) Ready() <-chan struct{} { return nil }
 
-func (k *keeper) Attach(reg seq.Register, round uint64) tenure.Hold {
+func (k *keeper) Attach(reg seq.Register, round uint64) ownership.Lease {
 	k.mu.Lock()
 	k.on[reg] = round
 	k.mu.Unlock()
@@ -305,7 +305,7 @@ func (c *cluster) start(name string, change ...func(*Config)) *node {
 	n := &node{c: c, name: name, secret: secret, session: secret.Session(), done: make(chan error, 1)}
 	n.leases = &keeper{n: n, on: map[seq.Register]uint64{}}
 	cfg := Config{Documents: c.group, Config: workers.Config{
-		Name: name, Holder: &tenure.Holder{Session: n.session, Registers: c.group, Leases: n.leases},
+		Name: name, Holder: &ownership.Holder{Session: n.session, Registers: c.group, Leases: n.leases},
 		ReadPrefix: c.group.ReadPrefix, Sessions: n.leases.Sessions,
 		Tell:       c.tell,
 		ClockAhead: func() (time.Duration, bool) { return time.Duration(n.offset.Load()) * time.Millisecond, true },

@@ -17,7 +17,7 @@ import (
 func (v server) Delegate(ctx context.Context, req *pb.SnowflakeDelegateRequest) (*pb.SnowflakeDelegateReply, error) {
 	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
-	wish := workers.Wish{By: v.s.cfg.Caller(ctx), Holder: req.Holder, Window: workers.DefaultDelegation, Extends: req.HasWorker, Ticket: req.Ticket, Named: workers.Named{
+	wish := workers.WindowRequest{By: v.s.cfg.Caller(ctx), Holder: req.Holder, Window: workers.DefaultDelegation, Extends: req.HasWorker, Ticket: req.Ticket, Named: workers.Named{
 		Datacenter: snowflake.Datacenter(req.DatacenterId), Worker: snowflake.Worker(req.WorkerId), Confirmed: workers.Mark(req.ConfirmedUnixMs),
 	}}
 	if req.WindowMs != 0 {

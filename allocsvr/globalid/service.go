@@ -123,7 +123,7 @@ func (s *Service) Release(ctx context.Context) error {
 // are; a wish without a namespace asks for the latter alone. others are the clusters of all Sets but
 // the root. A root that was restored asks a Set so to be settled; one that was restored itself says until
 // when windows may be in use of worker ids that it has forgotten. Errors as of Generate. Safe to retry.
-func (s *Service) Allot(ctx context.Context, cluster string, others []string, wish namespaces.Wish) ([]byte, error) {
+func (s *Service) Allot(ctx context.Context, cluster string, others []string, wish namespaces.AllotmentRequest) ([]byte, error) {
 	kept := uint64(0)
 	if wish.Namespace != "" {
 		if err := s.cfg.Root.Elsewhere(); err != nil {

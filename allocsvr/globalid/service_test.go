@@ -11,7 +11,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/workers"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -404,12 +404,12 @@ func TestBadNamesAndCountsAreRefusedByName(t *testing.T) {
 
 func TestAConfigurationThatCannotWorkIsRefused(t *testing.T) {
 	c := newCluster(t)
-	good := Config{Documents: c.group, Config: workers.Config{Holder: &tenure.Holder{Session: 1, Registers: c.group, Leases: &keeper{}}, ReadPrefix: c.group.ReadPrefix, Sessions: (&keeper{}).Sessions}}
+	good := Config{Documents: c.group, Config: workers.Config{Holder: &ownership.Holder{Session: 1, Registers: c.group, Leases: &keeper{}}, ReadPrefix: c.group.ReadPrefix, Sessions: (&keeper{}).Sessions}}
 	offered := c.start("a").svc.Load().names.Known().All
 	for name, change := range map[string]func(*Config){
 		"no stores":            func(c *Config) { c.Holder = nil },
 		"no documents":         func(c *Config) { c.Documents = nil },
-		"no session":           func(c *Config) { c.Holder = &tenure.Holder{Registers: c.Holder.Registers, Leases: c.Holder.Leases} },
+		"no session":           func(c *Config) { c.Holder = &ownership.Holder{Registers: c.Holder.Registers, Leases: c.Holder.Leases} },
 		"a short window":       func(c *Config) { c.Window = time.Millisecond },
 		"a name with a slash":  func(c *Config) { c.Node.Datacenter.Name = "cn/1" },
 		"a namespace no name":  func(c *Config) { c.Namespaces = []namespaces.Namespace{{Layout: offered[0].Layout}} },

@@ -33,7 +33,7 @@ func (g *group) restore(backup []quorum.RegisterState, old *node) {
 // told is what a Set says at the settlement of the root.
 func (g *group) told(n *node) [][]byte {
 	g.t.Helper()
-	told, err := n.svc.Load().Allot(g.t.Context(), "1", nil, namespaces.Wish{})
+	told, err := n.svc.Load().Allot(g.t.Context(), "1", nil, namespaces.AllotmentRequest{})
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestARootThatWasRestoredWritesNothingBeforeTheOtherSetsTold(t *testing.T) {
 		if _, _, err := again.gen("default", 1); !errors.Is(err, seq.ErrWorkersKept) {
 			t.Fatalf("before it is settled: %v", err)
 		}
-		if _, err := names.For(t.Context(), namespaces.Wish{Namespace: "default"}); !errors.Is(err, seq.ErrWorkersKept) {
+		if _, err := names.For(t.Context(), namespaces.AllotmentRequest{Namespace: "default"}); !errors.Is(err, seq.ErrWorkersKept) {
 			t.Fatalf("a Set asks before it is settled: %v", err)
 		}
 	}
@@ -226,7 +226,7 @@ func TestWorkerIDsThatRootAndSetHaveForgottenAreNotUsedWhileTheirWindowsLast(t *
 		if ids, _, err := again.gen("orders", 20); !errors.Is(err, seq.ErrWorkersKept) {
 			t.Fatalf("the root makes IDs while windows are in use that none knows of: %v, %v", ids, err)
 		}
-		if _, err := again.svc.Load().names.For(t.Context(), namespaces.Wish{Namespace: "orders"}); !errors.Is(err, seq.ErrWorkersKept) {
+		if _, err := again.svc.Load().names.For(t.Context(), namespaces.AllotmentRequest{Namespace: "orders"}); !errors.Is(err, seq.ErrWorkersKept) {
 			t.Fatalf("it allots worker ids: %v", err)
 		}
 	}

@@ -30,7 +30,7 @@ const (
 type flapping struct {
 	lease    time.Duration
 	sessions map[seq.Session]*flaps
-	from     map[string]*inheritance // by the node that was inherited from
+	from     map[string]*takeoverRecord // by the node that was inherited from
 }
 
 // flaps is one session.
@@ -43,15 +43,15 @@ type flaps struct {
 	back   time.Duration // when, the last time
 }
 
-// inheritance is what this node took over from another.
-type inheritance struct {
+// takeoverRecord is what this node took over from another.
+type takeoverRecord struct {
 	session seq.Session   // the last that was known of the node
 	count   int           // how often, each after a lease or more
 	at      time.Duration // when the last time began
 }
 
 func newFlapping(lease time.Duration) flapping {
-	return flapping{lease: lease, sessions: make(map[seq.Session]*flaps), from: make(map[string]*inheritance)}
+	return flapping{lease: lease, sessions: make(map[seq.Session]*flaps), from: make(map[string]*takeoverRecord)}
 }
 
 // spare is what a session that came back n times is given: nothing for n = 0, then a
@@ -103,7 +103,7 @@ func (f *flapping) one(s quorum.SessionView, sure bool, now time.Duration) {
 func (f *flapping) inherit(name string, now time.Duration) {
 	i, session := f.from[name], f.current(name)
 	if i == nil || i.session != session || now-i.at >= SteadyAfter {
-		i = &inheritance{session: session, at: now - f.lease}
+		i = &takeoverRecord{session: session, at: now - f.lease}
 		f.from[name] = i
 	}
 	if now-i.at >= f.lease { // else the rest of the same

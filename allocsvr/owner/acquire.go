@@ -7,18 +7,18 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/allocsvr/handover"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 )
 
-// attempt is one section on its way through ACQUIRE: its tenure.Bid.
+// attempt is one section on its way through ACQUIRE: its ownership.AcquireHandler.
 type attempt struct {
 	ctx    context.Context // of the acquisition
 	o      *Owner
-	c      *section.Cell
+	c      *section.Section
 	done   *acquisition
 	holder func(seq.SectionID, seq.Session) string
 
@@ -59,7 +59,7 @@ func (o *Owner) acquire(ctx context.Context, ids []seq.SectionID) acquisition {
 		span.Int("with_counters", done.kept)
 		span.End(nil)
 	}()
-	gained := tenure.Acquire(ctx, o.holder, tries)
+	gained := ownership.Acquire(ctx, o.holder, tries)
 	t1 := o.clock.Now()
 	o.install(ctx, o.had(gained, &done), &done)
 	if len(done.owned) > 0 {
@@ -90,7 +90,7 @@ func (o *Owner) absentOf(ctx context.Context, ids []seq.SectionID, done *acquisi
 	holder := func(id seq.SectionID, s seq.Session) string { return holders()(id, s) }
 	tries := make([]*attempt, 0, len(ids))
 	for _, id := range ids {
-		if c := o.sections.Cell(id); c.Begin() {
+		if c := o.sections.Section(id); c.Begin() {
 			tries = append(tries, &attempt{ctx: ctx, o: o, c: c, done: done, holder: holder})
 		}
 	}
@@ -122,13 +122,13 @@ func (d *acquisition) wait(remaining time.Duration) {
 	}
 }
 
-// Register implements tenure.Bid.
+// Register implements ownership.AcquireHandler.
 func (t *attempt) Register() seq.Register { return seq.SectionRegister(t.c.ID()) }
 
-// Free implements tenure.Bid.
+// Free implements ownership.AcquireHandler.
 func (t *attempt) Free(quorum.Outcome) bool { return true }
 
-// Begin implements tenure.Bid.
+// Begin implements ownership.AcquireHandler.
 func (t *attempt) Begin(epoch seq.Epoch, found quorum.Outcome) (ceiling uint64, ok bool) {
 	t.epoch = epoch
 	if t.stopped != nil {
@@ -144,23 +144,23 @@ func (t *attempt) Begin(epoch seq.Epoch, found quorum.Outcome) (ceiling uint64, 
 	return t.max, true
 }
 
-// Confirmed implements tenure.Bid.
+// Confirmed implements ownership.AcquireHandler.
 func (t *attempt) Confirmed(epoch seq.Epoch) bool {
 	t.c.Expect(epoch)
 	return true
 }
 
-// Failed implements tenure.Bid. The section is given up: nothing was handed out under the
+// Failed implements ownership.AcquireHandler. The section is given up: nothing was handed out under the
 // epoch.
-func (t *attempt) Failed(at tenure.Stage, out quorum.Outcome) {
+func (t *attempt) Failed(at ownership.Stage, out quorum.Outcome) {
 	holder := ""
 	switch at {
-	case tenure.Looking:
+	case ownership.Looking:
 		t.done.wait(out.Remaining)
 		holder = t.holder(t.c.ID(), out.Holder)
-	case tenure.Promising:
+	case ownership.Promising:
 		t.done.wait(out.Remaining)
-	case tenure.Confirming:
+	case ownership.Confirming:
 		// Should the step turn out to be accepted, the next try goes on from where this
 		// one would have.
 		if t.stopped == nil {
@@ -220,7 +220,7 @@ func (o *Owner) reading(ctx context.Context) func() (sets.Record, error) {
 }
 
 // had leaves those that the Set has. The others are given up: nothing was handed out.
-func (o *Owner) had(gained []tenure.Gained[*attempt], done *acquisition) []tenure.Gained[*attempt] {
+func (o *Owner) had(gained []ownership.Gained[*attempt], done *acquisition) []ownership.Gained[*attempt] {
 	if len(gained) == 0 {
 		return nil
 	}
@@ -242,7 +242,7 @@ func (o *Owner) had(gained []tenure.Gained[*attempt], done *acquisition) []tenur
 }
 
 // install serves the sections once W stores have them under the lease.
-func (o *Owner) install(ctx context.Context, gained []tenure.Gained[*attempt], done *acquisition) {
+func (o *Owner) install(ctx context.Context, gained []ownership.Gained[*attempt], done *acquisition) {
 	_, span := o.traces.Child(ctx, "alloc.attach")
 	defer span.End(nil)
 	timeout := time.NewTimer(max(o.lease, time.Second))

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership/ownershiptest"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure/tenuretest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -17,7 +17,7 @@ import (
 // willing are stores that let the session have whatever it asks for. They say that
 // accepted was accepted last, and of the next steps what the test says.
 type willing struct {
-	*tenuretest.Registers
+	*ownershiptest.Registers
 	promised, accepted seq.Epoch
 	max                uint64
 	steps              []quorum.State // of the next ones; won afterwards
@@ -47,18 +47,18 @@ func (w *willing) Step(_ context.Context, id seq.Session, items []quorum.StepIte
 
 // readyLeases attach at once.
 type readyLeases struct {
-	tenuretest.Leases
+	ownershiptest.Leases
 	o     *owned
 	holds []*readyHold
 }
 
-func (l *readyLeases) Attach(seq.Register, uint64) tenure.Hold {
-	h := &readyHold{tenuretest.Hold{End: l.o.clock.Now() + ownerLease}}
+func (l *readyLeases) Attach(seq.Register, uint64) ownership.Lease {
+	h := &readyHold{ownershiptest.Lease{End: l.o.clock.Now() + ownerLease}}
 	l.holds = append(l.holds, h)
 	return h
 }
 
-type readyHold struct{ tenuretest.Hold }
+type readyHold struct{ ownershiptest.Lease }
 
 func (*readyHold) Ready() <-chan struct{} {
 	c := make(chan struct{})

@@ -8,6 +8,6 @@
 // that was handed out; and that a section is sealed before its lease is released.
 //
 // What belongs here: when and from whom a section is taken, when and to whom it is given.
-// What does not: how a register is won (package tenure), how a number is taken (package
+// What does not: how a register is won (package ownership), how a number is taken (package
 // section), which node should own what (package arbiter).
 package owner

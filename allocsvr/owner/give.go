@@ -25,7 +25,7 @@ type giver struct{ *Owner }
 
 // seal stops an owned section for ever; false if it is not owned.
 func (g *giver) seal(id seq.SectionID) (handover.Sealed, bool) {
-	epoch, table, ok := g.sections.Cell(id).Seal()
+	epoch, table, ok := g.sections.Section(id).Seal()
 	return handover.Sealed{ID: id, Epoch: epoch, Table: table, Mark: g.mark(id)}, ok
 }
 
@@ -165,7 +165,7 @@ func (g *giver) handOver(life context.Context, to quorum.SessionView, ids []seq.
 	owned, err := g.letTake(life, to, taken)
 	for _, id := range owned {
 		if s, ok := open[id]; ok {
-			g.sections.Cell(id).Drop(s.Epoch, to.Addr)
+			g.sections.Section(id).Drop(s.Epoch, to.Addr)
 			delete(open, id)
 			moved++
 		}
@@ -228,7 +228,7 @@ func (g *giver) reclaim(sealed []handover.Sealed) {
 	g.kept.Keep(sealed...)
 	ids, record := make([]seq.SectionID, 0, len(sealed)), g.record.Known()
 	for _, s := range sealed {
-		if g.sections.Cell(s.ID).Drop(s.Epoch, ""); record.Has(s.ID) {
+		if g.sections.Section(s.ID).Drop(s.Epoch, ""); record.Has(s.ID) {
 			ids = append(ids, s.ID)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/allocsvr/handover"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership/ownershiptest"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure/tenuretest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
@@ -162,7 +162,7 @@ func TestANewOwnerStartsAtTheHighestPromiseAndConfirmsAStepAbove(t *testing.T) {
 }
 
 // heldElsewhere are stores where another session has every section.
-type heldElsewhere struct{ *tenuretest.Registers }
+type heldElsewhere struct{ *ownershiptest.Registers }
 
 func (heldElsewhere) Probe(_ context.Context, _ seq.Session, regs []seq.Register) []quorum.Outcome {
 	out := make([]quorum.Outcome, len(regs))
@@ -173,7 +173,7 @@ func (heldElsewhere) Probe(_ context.Context, _ seq.Session, regs []seq.Register
 }
 
 // otherAt knows where that session is.
-type otherAt struct{ tenuretest.Leases }
+type otherAt struct{ ownershiptest.Leases }
 
 const otherAddr = "127.0.0.1:8"
 
@@ -205,7 +205,7 @@ func TestASectionAcquiredWhileTheNodeLeavesIsNotServed(t *testing.T) {
 	if err := o.Leave(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
-	hold := &tenuretest.Hold{End: o.clock.Now() + ownerLease}
+	hold := &ownershiptest.Lease{End: o.clock.Now() + ownerLease}
 	ok, err := o.sections.Install(0, o.epoch, counters.New(0), ownerStep, hold)
 	if ok || err != nil {
 		t.Errorf("installed after the session has ended: %v, %v", ok, err)

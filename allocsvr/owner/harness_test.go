@@ -10,9 +10,9 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/allocsvr/handover"
 	"github.com/seqsvr/seqsvr/allocsvr/nodes"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership/ownershiptest"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure/tenuretest"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -27,9 +27,9 @@ type owned struct {
 	away  *giver // the Owner as one that gives
 	t     testing.TB
 	clock *clock.Manual
-	regs  *tenuretest.Registers
+	regs  *ownershiptest.Registers
 	peers *scriptedPeers
-	c     *section.Cell
+	c     *section.Section
 	epoch seq.Epoch
 }
 
@@ -40,11 +40,11 @@ const (
 	ownerLease = time.Second
 )
 
-// alone is a section.Guide of a node that has its quorum, and knows of no other node.
+// alone is a section.Redirector of a node that has its quorum, and knows of no other node.
 type alone struct{}
 
 func (alone) Quorum() error                        { return nil }
-func (alone) Waitless() error                      { return nil }
+func (alone) FailFast() error                      { return nil }
 func (alone) NotOwner(seq.SectionID, string) error { return seq.ErrNotOwner }
 
 // newOwner owns the one section from base 0 with ownerStep numbers confirmed, leased for
@@ -61,10 +61,10 @@ func newOwnerOf(t testing.TB, sections uint32) *owned {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &owned{t: t, clock: clock.NewManual(time.Hour), regs: &tenuretest.Registers{}, peers: &scriptedPeers{},
+	o := &owned{t: t, clock: clock.NewManual(time.Hour), regs: &ownershiptest.Registers{}, peers: &scriptedPeers{},
 		epoch: seq.Epoch{Round: 7, Session: ownerSession}}
 	log := slog.New(slog.DiscardHandler)
-	holder := &tenure.Holder{Session: ownerSession, Registers: o.regs, Leases: tenuretest.Leases{}}
+	holder := &ownership.Holder{Session: ownerSession, Registers: o.regs, Leases: ownershiptest.Leases{}}
 	table, err := section.New(section.Config{Mapping: m, Holder: holder, Lease: ownerLease, Guide: alone{}, Lost: func() {},
 		Clock: o.clock, Wall: time.Now, Logger: log})
 	if err != nil {
@@ -76,12 +76,12 @@ func newOwnerOf(t testing.TB, sections uint32) *owned {
 		Heard: func() uint64 { return 0 }, Clock: o.clock, Wall: time.Now, Logger: log})
 	lease := arbiter.NewLease(holder, log)
 	o.Owner = New(Config{Name: "a", Cluster: "c1", Secret: sessiontest.SecretOf(ownerSession), Lease: ownerLease, Sections: table, Holder: holder,
-		Sessions: tenuretest.Leases{}, Nodes: known, Routes: routes, ArbiterLease: lease, Peers: o.peers, Record: &scriptedRecord{},
+		Sessions: ownershiptest.Leases{}, Nodes: known, Routes: routes, ArbiterLease: lease, Peers: o.peers, Record: &scriptedRecord{},
 		Fail: func(err error) { t.Error(err) }, Clock: o.clock, Logger: log})
-	o.away, o.c = &giver{o.Owner}, table.Cell(0)
+	o.away, o.c = &giver{o.Owner}, table.Section(0)
 	o.c.Begin()
 	o.c.Expect(o.epoch)
-	if ok, err := table.Install(0, o.epoch, counters.New(0), ownerStep, &tenuretest.Hold{End: o.clock.Now() + ownerLease}); !ok || err != nil {
+	if ok, err := table.Install(0, o.epoch, counters.New(0), ownerStep, &ownershiptest.Lease{End: o.clock.Now() + ownerLease}); !ok || err != nil {
 		t.Fatalf("install: %v, %v", ok, err)
 	}
 	return o

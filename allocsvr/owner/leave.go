@@ -64,7 +64,7 @@ func (g *giver) handRound(ctx context.Context, moved map[seq.SectionID]string, a
 			to := v.Live[name]
 			_, err := g.handOverAll(ctx, to, ids)
 			for _, id := range ids {
-				if g.sections.Cell(id).Successor() == to.Addr {
+				if g.sections.Section(id).Successor() == to.Addr {
 					moved[id] = name
 				}
 			}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/allocsvr/handover"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
@@ -73,7 +73,7 @@ func (m *Moves) Stop(ctx context.Context, move uint64, ids []seq.SectionID, unow
 		if p := record.At(id); p.Move != move || p.State != sets.Sealed && p.State != sets.Moved {
 			return nil, nil, fmt.Errorf("%w: section %d of Set %s is %v, expected sealed by move %d", seq.ErrMoveOver, id, record.SetName(), p, move)
 		}
-		if p := record.At(id); p.State == sets.Sealed && m.o.sections.Cell(id).Space().Mode == seq.Exact {
+		if p := record.At(id); p.State == sets.Sealed && m.o.sections.Section(id).Space().Mode == seq.Exact {
 			return nil, nil, fmt.Errorf("%w: section %d is of an exact space, which stays in its Set", seq.ErrBadArgument, id)
 		}
 	}
@@ -121,7 +121,7 @@ func (m *Moves) stopOwn(move uint64, ids []seq.SectionID, room Room) (own []stop
 
 // seal stops a section that this node owns. Needs m.mu.
 func (m *Moves) seal(id seq.SectionID, move uint64) (stop, bool) {
-	epoch, table, ok := m.o.sections.Cell(id).Seal()
+	epoch, table, ok := m.o.sections.Section(id).Seal()
 	if !ok {
 		return stop{}, false
 	}
@@ -166,7 +166,7 @@ func (m *Moves) confirmed(ctx context.Context, in []stop, left []seq.SectionID) 
 			continue
 		}
 		if mine && errors.Is(err, seq.ErrNoLease) {
-			m.o.sections.Cell(s.ID).Drop(s.epoch, "")
+			m.o.sections.Section(s.ID).Drop(s.epoch, "")
 			delete(m.stops, s.ID)
 		}
 		left = append(left, s.ID)
@@ -189,13 +189,13 @@ func (m *Moves) note(s stop) {
 func (m *Moves) fence(ctx context.Context, move uint64, ids []seq.SectionID) (stopped []Stopped, left []seq.SectionID) {
 	bids := make([]*fence, 0, len(ids))
 	for _, id := range ids {
-		if c := m.o.sections.Cell(id); c.Begin() {
+		if c := m.o.sections.Section(id); c.Begin() {
 			bids = append(bids, &fence{c: c})
 		} else {
 			left = append(left, id)
 		}
 	}
-	tenure.Acquire(ctx, m.o.holder, bids)
+	ownership.Acquire(ctx, m.o.holder, bids)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, b := range bids {
@@ -211,30 +211,30 @@ func (m *Moves) fence(ctx context.Context, move uint64, ids []seq.SectionID) (st
 	return stopped, left
 }
 
-// fence is a tenure.Bid that ends once W stores have promised.
+// fence is an ownership.AcquireHandler that ends once W stores have promised.
 type fence struct {
-	c   *section.Cell
+	c   *section.Section
 	won bool
 	max uint64
 }
 
-// Register implements tenure.Bid.
+// Register implements ownership.AcquireHandler.
 func (f *fence) Register() seq.Register { return seq.SectionRegister(f.c.ID()) }
 
-// Free implements tenure.Bid.
+// Free implements ownership.AcquireHandler.
 func (f *fence) Free(quorum.Outcome) bool { return true }
 
-// Begin implements tenure.Bid.
+// Begin implements ownership.AcquireHandler.
 func (f *fence) Begin(_ seq.Epoch, found quorum.Outcome) (uint64, bool) {
 	f.won, f.max = true, found.Max
 	return 0, false
 }
 
-// Confirmed implements tenure.Bid. It is not called: no ceiling is wanted.
+// Confirmed implements ownership.AcquireHandler. It is not called: no ceiling is wanted.
 func (f *fence) Confirmed(seq.Epoch) bool { return false }
 
-// Failed implements tenure.Bid.
-func (f *fence) Failed(tenure.Stage, quorum.Outcome) {}
+// Failed implements ownership.AcquireHandler.
+func (f *fence) Failed(ownership.Stage, quorum.Outcome) {}
 
 // SendOn has callers of sections that were stopped here for the move go on at their owners in the
 // other Set, by gRPC address, which serve them by now: nothing of the move can be taken back once
@@ -245,7 +245,7 @@ func (m *Moves) SendOn(move uint64, owners map[seq.SectionID]string) {
 	for id, addr := range owners {
 		if s, ok := m.stops[id]; ok && s.move == move {
 			m.sent.Store(id, addr)
-			m.o.sections.Cell(id).Drop(s.epoch, addr)
+			m.o.sections.Section(id).Drop(s.epoch, addr)
 		}
 	}
 }
@@ -272,7 +272,7 @@ func (m *Moves) Settle() {
 		if p.Move == s.move && p.State == sets.Sealed {
 			continue
 		}
-		m.o.sections.Cell(id).Drop(s.epoch, "") // no successor, unless callers were sent on before
+		m.o.sections.Section(id).Drop(s.epoch, "") // no successor, unless callers were sent on before
 		delete(m.stops, id)
 		m.sent.Delete(id)
 		stays = stays || p.State == sets.Active
@@ -287,8 +287,8 @@ func (m *Moves) Settle() {
 		return // the Set has everything, as nearly all do
 	}
 	for _, id := range owned {
-		if v, ok := m.o.sections.Cell(id).View(); ok && gone(record, id) {
-			m.o.sections.Cell(id).Drop(v.Epoch, "")
+		if v, ok := m.o.sections.Section(id).View(); ok && gone(record, id) {
+			m.o.sections.Section(id).Drop(v.Epoch, "")
 		}
 	}
 	m.o.kept.Forget(func(id seq.SectionID) bool { return gone(m.o.record.Known(), id) })

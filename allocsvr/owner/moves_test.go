@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership/ownershiptest"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure/tenuretest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
@@ -434,18 +434,18 @@ func TestAStopTellsTheCountersThatThereIsRoomFor(t *testing.T) {
 	o := newOwnerOf(t, 3)
 	o.record, o.holder.Registers = &scriptedRecord{now: sets.Record{Rest: sealedBy7}}, &willing{Registers: o.regs, promised: o.epoch}
 	for id := seq.SectionID(1); id < 3; id++ {
-		c, table := o.sections.Cell(id), counters.New(0)
+		c, table := o.sections.Section(id), counters.New(0)
 		c.Begin()
 		c.Expect(o.epoch)
 		table.Raise(1, uint64(id))
-		if ok, err := o.sections.Install(id, o.epoch, table, ownerStep, &tenuretest.Hold{End: o.clock.Now() + ownerLease}); !ok || err != nil {
+		if ok, err := o.sections.Install(id, o.epoch, table, ownerStep, &ownershiptest.Lease{End: o.clock.Now() + ownerLease}); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 	}
 	all := []seq.SectionID{0, 1, 2}
 	stopped, _, err := o.moves.Stop(t.Context(), 7, all, false, Room{Message: 1, Section: 1 << 20})
-	if err != nil || len(stopped) != 1 || len(stopped[0].Body) == 0 || o.sections.Cell(2).State() != section.Owned {
-		t.Fatalf("stopped %+v, the last is %v: %v", stopped, o.sections.Cell(2).State(), err)
+	if err != nil || len(stopped) != 1 || len(stopped[0].Body) == 0 || o.sections.Section(2).State() != section.Owned {
+		t.Fatalf("stopped %+v, the last is %v: %v", stopped, o.sections.Section(2).State(), err)
 	}
 	if stopped, _, err = o.moves.Stop(t.Context(), 7, all[1:], false, Room{Message: 1, Section: 1}); err != nil || len(stopped) != 2 {
 		t.Fatalf("stopped %+v: %v", stopped, err)

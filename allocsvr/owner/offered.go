@@ -53,7 +53,7 @@ func (o *Owner) TakeOffered(ctx context.Context, ids []seq.SectionID) []seq.Sect
 func (o *Owner) ownedOf(ids []seq.SectionID) []seq.SectionID {
 	have := make([]seq.SectionID, 0, len(ids))
 	for _, id := range ids {
-		if o.sections.Cell(id).State() == section.Owned {
+		if o.sections.Section(id).State() == section.Owned {
 			have = append(have, id)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
@@ -38,7 +38,7 @@ func (m *Moves) Open(ctx context.Context, move uint64, in []Stopped, keep bool) 
 	var tries []*attempt
 	for i := range in {
 		id := in[i].ID
-		switch p, c := record.At(id), m.o.sections.Cell(id); {
+		switch p, c := record.At(id), m.o.sections.Section(id); {
 		case p.State == sets.Active && p.Move == move:
 			active = append(active, id)
 		case c.Begin():
@@ -48,7 +48,7 @@ func (m *Moves) Open(ctx context.Context, move uint64, in []Stopped, keep bool) 
 			left = append(left, id)
 		}
 	}
-	gained := tenure.Acquire(ctx, m.o.holder, tries)
+	gained := ownership.Acquire(ctx, m.o.holder, tries)
 	if len(gained) > 0 {
 		// It goes on though the caller is gone: what was sent may be decided, and then no other call
 		// goes on from the counters.
@@ -86,7 +86,7 @@ func (m *Moves) Open(ctx context.Context, move uint64, in []Stopped, keep bool) 
 
 // activate has the Set activate sections of which this node has the registers, with a max at or
 // above their ceilings.
-func (m *Moves) activate(ctx context.Context, step sets.Step, gained []tenure.Gained[*attempt], done *acquisition) error {
+func (m *Moves) activate(ctx context.Context, step sets.Step, gained []ownership.Gained[*attempt], done *acquisition) error {
 	ids := make([]seq.SectionID, len(gained))
 	for i, g := range gained {
 		ids[i] = g.Bid.c.ID()

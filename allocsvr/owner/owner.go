@@ -15,8 +15,8 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
 	"github.com/seqsvr/seqsvr/allocsvr/handover"
 	"github.com/seqsvr/seqsvr/allocsvr/nodes"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/internal/base/wake"
 	"github.com/seqsvr/seqsvr/internal/process/tracing"
@@ -57,7 +57,7 @@ type Config struct {
 	Secret       seq.Secret    // of its session
 	Lease        time.Duration // how long the session's leases are
 	Sections     *section.Table
-	Holder       *tenure.Holder
+	Holder       *ownership.Holder
 	Sessions     Sessions
 	Nodes        *nodes.Nodes
 	Routes       *arbiter.Routes
@@ -81,7 +81,7 @@ type Owner struct {
 	session      seq.Session // of secret
 	lease        time.Duration
 	sections     *section.Table
-	holder       *tenure.Holder
+	holder       *ownership.Holder
 	sessions     Sessions
 	nodes        *nodes.Nodes
 	routes       *arbiter.Routes
@@ -192,5 +192,5 @@ func (o *Owner) Adopt(file string) error {
 
 // mark is of the hash that this node counts the string keys of a section's space under.
 func (o *Owner) mark(id seq.SectionID) uint64 {
-	return o.keys()[o.sections.Cell(id).Space().Name].Mark()
+	return o.keys()[o.sections.Section(id).Space().Name].Mark()
 }

@@ -79,7 +79,7 @@ func (o *Owner) missing(t *arbiter.Table, v nodes.View, now time.Duration) (ids 
 	dead = make(map[seq.SectionID]string)
 	record := o.record.Known()
 	for id := range seq.SectionID(min(o.sections.Len(), len(t.Sections))) {
-		if o.sections.Cell(id).State() != section.Absent || !record.Has(id) || o.heir(t, id, v, now) != o.name {
+		if o.sections.Section(id).State() != section.Absent || !record.Has(id) || o.heir(t, id, v, now) != o.name {
 			continue
 		}
 		if owner, _ := t.Owner(id); owner.Name != o.name {

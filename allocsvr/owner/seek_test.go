@@ -3,14 +3,14 @@ package owner
 import (
 	"testing"
 
-	"github.com/seqsvr/seqsvr/allocsvr/tenure/tenuretest"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership/ownershiptest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
 // told are leases that know of these sessions, and of others once they are kicked.
 type told struct {
-	tenuretest.Leases
+	ownershiptest.Leases
 	sessions, next []quorum.SessionView
 }
 

@@ -25,7 +25,7 @@ func (t *Table) Current(ctx context.Context, space *seq.Space, keys seq.Counters
 	out := make([]Now, len(keys.UIDs))
 	var faults []Fault
 	for i, uid := range keys.UIDs {
-		c := t.Cell(space.SectionOf(keys.Places[i]))
+		c := t.Section(space.SectionOf(keys.Places[i]))
 		err := t.whenOwned(ctx, c, func() (bool, error) {
 			value, exact := c.table.Get(uint64(uid))
 			out[i] = Now{Value: value, UpperBound: !exact && value > 0}
@@ -44,7 +44,7 @@ func (t *Table) Current(ctx context.Context, space *seq.Space, keys seq.Counters
 
 // whenOwned runs do under the cell's lock while the section is owned and leased,
 // again after each change until do is done or the caller has gone.
-func (t *Table) whenOwned(ctx context.Context, c *Cell, do func() (done bool, err error)) error {
+func (t *Table) whenOwned(ctx context.Context, c *Section, do func() (done bool, err error)) error {
 	for {
 		c.mu.Lock()
 		var done bool
@@ -57,7 +57,7 @@ func (t *Table) whenOwned(ctx context.Context, c *Cell, do func() (done bool, er
 		case c.state == Owned:
 			done, err = do()
 		default:
-			err = t.guide.Waitless()
+			err = t.guide.FailFast()
 		}
 		changed := c.changed
 		c.mu.Unlock()
@@ -72,7 +72,7 @@ func (t *Table) whenOwned(ctx context.Context, c *Cell, do func() (done bool, er
 
 // await waits until the cell has changed, or for a part of the lease, so that a
 // request that waits for a step learns when the lease has ended meanwhile.
-func (t *Table) await(ctx context.Context, c *Cell, changed <-chan struct{}) error {
+func (t *Table) await(ctx context.Context, c *Section, changed <-chan struct{}) error {
 	timer := time.NewTimer(t.lease / 4)
 	defer timer.Stop()
 	select {
@@ -88,7 +88,7 @@ func (t *Table) await(ctx context.Context, c *Cell, changed <-chan struct{}) err
 }
 
 // awaited is what a request to the section waits for, for people.
-func (c *Cell) awaited() string {
+func (c *Section) awaited() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state == Owned && c.target > 0 {

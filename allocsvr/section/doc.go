@@ -7,7 +7,7 @@
 // of protocol.md). It asks for the next ceiling ahead of need.
 //
 // What belongs here: taking, reading and raising numbers (take.go, pass.go, raise.go), in exact
-// spaces from logs (once.go), which sections there are (layout.go), the states of each (cell.go),
+// spaces from logs (idempotent.go), which sections there are (layout.go), the states of each (section.go),
 // how far a step goes (pace.go), the memory that counters may take (memory.go). What does not:
 // which sections a node should own, and how it comes to own them (package owner); messages of
 // callers (package api).

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure/tenuretest"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership/ownershiptest"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/sessiontest"
@@ -25,12 +25,12 @@ const (
 type alone struct{}
 
 func (alone) Quorum() error                        { return nil }
-func (alone) Waitless() error                      { return nil }
+func (alone) FailFast() error                      { return nil }
 func (alone) NotOwner(seq.SectionID, string) error { return seq.ErrNotOwner }
 
 // configOf is of a Table whose session is ownSession.
-func configOf(m seq.Mapping, regs tenure.Registers, c clock.Clock) Config {
-	return Config{Mapping: m, Holder: &tenure.Holder{Session: ownSession, Registers: regs, Leases: tenuretest.Leases{}}, Lease: ownerLease,
+func configOf(m seq.Mapping, regs ownership.Registers, c clock.Clock) Config {
+	return Config{Mapping: m, Holder: &ownership.Holder{Session: ownSession, Registers: regs, Leases: ownershiptest.Leases{}}, Lease: ownerLease,
 		Guide: alone{}, Lost: func() {}, Clock: c, Wall: time.Now, Logger: slog.New(slog.DiscardHandler)}
 }
 
@@ -40,9 +40,9 @@ type owned struct {
 	*Table
 	t     testing.TB
 	clock *clock.Manual
-	regs  *tenuretest.Registers
-	hold  *tenuretest.Hold
-	c     *Cell
+	regs  *ownershiptest.Registers
+	hold  *ownershiptest.Lease
+	c     *Section
 	epoch seq.Epoch
 }
 
@@ -59,11 +59,11 @@ func newOwnedOf(t testing.TB, space seq.Space) *owned {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &owned{t: t, clock: clock.NewManual(time.Hour), regs: &tenuretest.Registers{}, epoch: seq.Epoch{Round: 7, Session: ownSession}}
+	o := &owned{t: t, clock: clock.NewManual(time.Hour), regs: &ownershiptest.Registers{}, epoch: seq.Epoch{Round: 7, Session: ownSession}}
 	if o.Table, err = New(configOf(m, o.regs, o.clock)); err != nil {
 		t.Fatal(err)
 	}
-	o.c = o.Cell(0)
+	o.c = o.Section(0)
 	o.own(0, ownerStep)
 	return o
 }
@@ -74,10 +74,10 @@ func (o *owned) own(base, confirmed uint64) {
 	o.hold = o.ownAt(o.c.id, base, confirmed)
 }
 
-func (o *owned) ownAt(id seq.SectionID, base, confirmed uint64) *tenuretest.Hold {
+func (o *owned) ownAt(id seq.SectionID, base, confirmed uint64) *ownershiptest.Lease {
 	o.t.Helper()
-	hold := &tenuretest.Hold{End: o.clock.Now() + ownerLease}
-	c := o.Cell(id)
+	hold := &ownershiptest.Lease{End: o.clock.Now() + ownerLease}
+	c := o.Section(id)
 	c.Begin()
 	c.Expect(o.epoch)
 	if ok, err := o.Install(id, o.epoch, counters.New(base), confirmed, hold); !ok || err != nil {
@@ -142,8 +142,8 @@ func ownedOfAll(t testing.TB, sections uint32) *owned {
 }
 
 // newCell is a section without a table.
-func newCell(id seq.SectionID, space *seq.Space) *Cell {
-	c := new(Cell)
+func newCell(id seq.SectionID, space *seq.Space) *Section {
+	c := new(Section)
 	c.init(id, space, &memory{budget: unbounded})
 	return c
 }

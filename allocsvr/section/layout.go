@@ -13,7 +13,7 @@ import (
 // cells are the sections of a mapping. Neither they nor their spaces ever move. Safe for
 // concurrent use.
 type cells struct {
-	array   []Cell                 // one a section, side by side: a take finds its own without a pointer
+	array   []Section              // one a section, side by side: a take finds its own without a pointer
 	layout  atomic.Pointer[layout] // with the sections of spaces that were added since
 	growing sync.Mutex             // guards room
 	room    []seq.Space            // all spaces, with room for those still to be added: none ever moves
@@ -24,12 +24,12 @@ type cells struct {
 // replaced as a whole.
 type layout struct {
 	mapping seq.Mapping
-	later   [][]Cell // one a space, in the mapping's order
+	later   [][]Section // one a space, in the mapping's order
 }
 
 // start makes the sections of the mapping, all absent.
 func (s *cells) start(m seq.Mapping, memory *memory) {
-	s.memory, s.array = memory, make([]Cell, m.Sections())
+	s.memory, s.array = memory, make([]Section, m.Sections())
 	s.room = append(make([]seq.Space, 0, seq.MaxSpaces), m.Spaces...)
 	for i := range s.room {
 		s.put(&s.room[i], s.array[s.room[i].First:])
@@ -45,8 +45,8 @@ func (s *cells) Mapping() *seq.Mapping { return &s.layout.Load().mapping }
 // id panic on others.
 func (s *cells) Len() int { return s.Mapping().Sections() }
 
-// Cell is the section of that id.
-func (s *cells) Cell(id seq.SectionID) *Cell {
+// Section is the section of that id.
+func (s *cells) Section(id seq.SectionID) *Section {
 	if int(id) < len(s.array) {
 		return &s.array[id]
 	}
@@ -54,7 +54,7 @@ func (s *cells) Cell(id seq.SectionID) *Cell {
 }
 
 // later is a section that was added since the cells were made.
-func (s *cells) later(id seq.SectionID) *Cell {
+func (s *cells) later(id seq.SectionID) *Section {
 	for _, cells := range s.layout.Load().later {
 		if at := int(id) - int(cells[0].id); at < len(cells) {
 			return &cells[at]
@@ -64,9 +64,9 @@ func (s *cells) later(id seq.SectionID) *Cell {
 }
 
 // all are the sections in order.
-func (s *cells) all() iter.Seq[*Cell] {
-	return func(yield func(*Cell) bool) {
-		for _, cells := range slices.Concat([][]Cell{s.array}, s.layout.Load().later) {
+func (s *cells) all() iter.Seq[*Section] {
+	return func(yield func(*Section) bool) {
+		for _, cells := range slices.Concat([][]Section{s.array}, s.layout.Load().later) {
 			for i := range cells {
 				if !yield(&cells[i]) {
 					return
@@ -93,7 +93,7 @@ func (s *cells) Extend(m seq.Mapping) error {
 	s.room = append(s.room, m.Spaces[have:]...)
 	next := &layout{mapping: s.spaces(), later: slices.Clone(now.later)}
 	for i := have; i < len(s.room); i++ {
-		cells := make([]Cell, s.room[i].Sections)
+		cells := make([]Section, s.room[i].Sections)
 		s.put(&s.room[i], cells)
 		next.later = append(next.later, cells)
 	}
@@ -102,7 +102,7 @@ func (s *cells) Extend(m seq.Mapping) error {
 }
 
 // put makes the first of the cells those of the space.
-func (s *cells) put(space *seq.Space, cells []Cell) {
+func (s *cells) put(space *seq.Space, cells []Section) {
 	for i := range cells[:space.Sections] {
 		cells[i].init(space.First+seq.SectionID(i), space, s.memory)
 	}

@@ -21,7 +21,7 @@ func (o *owned) plus(s seq.Space) seq.Mapping {
 
 func TestASpaceThatIsAddedIsServedAndNothingOfTheOthersMoves(t *testing.T) {
 	o := newOwned(t)
-	user, cell := &o.Mapping().Spaces[0], o.Cell(0)
+	user, cell := &o.Mapping().Spaces[0], o.Section(0)
 	o.must(3)
 	for i, s := range []seq.Space{{Name: "room", Sections: 3, Step: 10}, {Name: "pts", Sections: 1, Step: 20, Mode: seq.UniqueOnly}} {
 		if err := o.Extend(o.plus(s)); err != nil {
@@ -29,22 +29,22 @@ func TestASpaceThatIsAddedIsServedAndNothingOfTheOthersMoves(t *testing.T) {
 		}
 		last := seq.SectionID(o.Len() - 1)
 		added := &o.Mapping().Spaces[i+1]
-		if c := o.Cell(last); c.ID() != last || c.Space() != added || c.State() != Absent {
+		if c := o.Section(last); c.ID() != last || c.Space() != added || c.State() != Absent {
 			t.Errorf("section %d is %d of space %s, %s", last, c.ID(), c.Space().Name, c.State())
 		}
 		if err := o.refused(o.Begin(added, seq.PlainAll(5), nil)); !errors.Is(err, seq.ErrNotOwner) {
 			t.Errorf("before it is owned: %v", err)
 		}
 	}
-	if got := o.must(1); got != 4 || o.Cell(0) != cell || &o.Mapping().Spaces[0] != user {
+	if got := o.must(1); got != 4 || o.Section(0) != cell || &o.Mapping().Spaces[0] != user {
 		t.Errorf("got %d, or the section or its space has moved", got)
 	}
 	for id := range seq.SectionID(o.Len()) {
 		if id > 0 {
 			o.ownAt(id, 100, 200)
 		}
-		if o.Cell(id).ID() != id {
-			t.Errorf("section %d is %d", id, o.Cell(id).ID())
+		if o.Section(id).ID() != id {
+			t.Errorf("section %d is %d", id, o.Section(id).ID())
 		}
 	}
 	room, err := o.Mapping().Space("room")
@@ -98,7 +98,7 @@ func TestSpacesAreAddedWhileNumbersAreTaken(t *testing.T) {
 	wg.Go(func() {
 		for !stop.Load() {
 			n := o.Len()
-			if c := o.Cell(seq.SectionID(n - 1)); int(c.ID()) != n-1 {
+			if c := o.Section(seq.SectionID(n - 1)); int(c.ID()) != n-1 {
 				t.Errorf("section %d of %d is %d", n-1, n, c.ID())
 			}
 			o.Standing(func(seq.SectionID) bool { return false })

@@ -21,12 +21,12 @@ type queue struct {
 
 // standing is a key as sections know it: two texts of one key are one.
 type standing struct {
-	c   *Cell
+	c   *Section
 	uid seq.UID
 }
 
 // has reports whether an index of the key waits, or has failed.
-func (l *Line) has(c *Cell, uid seq.UID) bool {
+func (l *Line) has(c *Section, uid seq.UID) bool {
 	if l.keys == nil {
 		return false
 	}
@@ -35,7 +35,7 @@ func (l *Line) has(c *Cell, uid seq.UID) bool {
 }
 
 // hold notes that an index of the key waits for so many numbers.
-func (l *Line) hold(c *Cell, uid seq.UID, numbers uint64) {
+func (l *Line) hold(c *Section, uid seq.UID, numbers uint64) {
 	if l.keys == nil {
 		l.keys = make(map[standing]queue)
 	}
@@ -45,7 +45,7 @@ func (l *Line) hold(c *Cell, uid seq.UID, numbers uint64) {
 }
 
 // left notes that an index of the key waits no more.
-func (l *Line) left(c *Cell, uid seq.UID, numbers uint64) {
+func (l *Line) left(c *Section, uid seq.UID, numbers uint64) {
 	if q, waits := l.keys[standing{c, uid}]; waits {
 		q.numbers -= numbers
 		l.keys[standing{c, uid}] = q
@@ -53,13 +53,13 @@ func (l *Line) left(c *Cell, uid seq.UID, numbers uint64) {
 }
 
 // numbers returns how many numbers the key waits for, at least those of one index.
-func (l *Line) numbers(c *Cell, uid seq.UID, of uint64) uint64 {
+func (l *Line) numbers(c *Section, uid seq.UID, of uint64) uint64 {
 	return max(l.keys[standing{c, uid}].numbers, of)
 }
 
 // ended notes the error of an index of the key. If the caller is to repeat the request, later
 // indices get the error, too: the numbers of the repeated one would be above theirs.
-func (l *Line) ended(c *Cell, uid seq.UID, err error) {
+func (l *Line) ended(c *Section, uid seq.UID, err error) {
 	if !errors.Is(err, seq.ErrOverflow) {
 		l.hold(c, uid, 0)
 		q := l.keys[standing{c, uid}]
@@ -69,4 +69,4 @@ func (l *Line) ended(c *Cell, uid seq.UID, err error) {
 }
 
 // failed returns the error of an earlier index of the key.
-func (l *Line) failed(c *Cell, uid seq.UID) error { return l.keys[standing{c, uid}].err }
+func (l *Line) failed(c *Section, uid seq.UID) error { return l.keys[standing{c, uid}].err }

@@ -73,7 +73,7 @@ func behind(t *testing.T) (o *owned, before, after *Taking) {
 	begin := func(k *Taking) {
 		k.Set(o.Table, o.c.space, seq.PlainAll(1), nil)
 		k.Behind(&line)
-		k.Pass(o.Moment())
+		k.Pass(o.BatchClock())
 	}
 	begin(before)
 	o.c.Expect(o.epoch)

@@ -10,7 +10,7 @@ func TestATakeTouchesTwoLinesOfACell(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		t.Skip("words of 8 bytes are needed: elsewhere a cell is smaller, and lies as it may")
 	}
-	var c Cell
+	var c Section
 	if size := unsafe.Sizeof(c); size%line != 0 {
 		t.Errorf("a cell has %d bytes, want whole lines of %d", size, line)
 	}

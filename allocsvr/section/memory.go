@@ -35,7 +35,7 @@ var foldAges = [...]uint32{600, 60, 10}
 // memory is what the counters of a Table and the logs of its exact sections take, and may take.
 // Safe for concurrent use.
 //
-//	used = the sum of Cell.bytes + logs
+//	used = the sum of Section.bytes + logs
 type memory struct {
 	budget  func() uint64 // bytes, 0: no bound
 	used    atomic.Int64
@@ -98,7 +98,7 @@ func (m *memory) growLogs(bytes int64) {
 }
 
 // weigh takes in what the table takes now. Needs c.mu.
-func (c *Cell) weigh() {
+func (c *Section) weigh() {
 	if now := int64(c.table.Bytes()); now != c.bytes {
 		c.memory.used.Add(now - c.bytes)
 		c.bytes = now
@@ -106,7 +106,7 @@ func (c *Cell) weigh() {
 }
 
 // admits says whether a UID without a counter may get one. Needs c.mu.
-func (c *Cell) admits(key seq.Counter) error {
+func (c *Section) admits(key seq.Counter) error {
 	if !c.memory.above(allUsed) {
 		return nil
 	}
@@ -174,7 +174,7 @@ func (f *folding) fold(now uint32) {
 				if !f.memory.countersAbove(foldUntil) {
 					return
 				}
-				next = min(next, f.Cell(seq.SectionID(f.at)).fold(now-age, rise))
+				next = min(next, f.Section(seq.SectionID(f.at)).fold(now-age, rise))
 				f.at = (f.at + 1) % f.Len()
 			}
 			rise = max(next, 2*rise)
@@ -185,7 +185,7 @@ func (f *folding) fold(now uint32) {
 // fold drops the counters that nothing was taken from since before, if the base need not
 // rise by more than rise, and says by how much it would have to rise for the next ones;
 // math.MaxUint64: there are none. The section is locked for a short while at a time.
-func (c *Cell) fold(before uint32, rise uint64) (next uint64) {
+func (c *Section) fold(before uint32, rise uint64) (next uint64) {
 	next = math.MaxUint64
 	_, most := c.space.Steps()
 	base, blocks := c.base(), 0
@@ -210,7 +210,7 @@ func (c *Cell) fold(before uint32, rise uint64) (next uint64) {
 	return next
 }
 
-func (c *Cell) base() uint64 {
+func (c *Section) base() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.table.Base()

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure/tenuretest"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership/ownershiptest"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -96,7 +96,7 @@ func TestAFloodOfRandomUIDsStaysWithinTheMemoryAndSparesUIDsInUse(t *testing.T) 
 		t.Errorf("got %+v, want most blocks of the flood folded and none refused", m)
 	}
 	for id := range b.array {
-		v, _ := b.Cell(seq.SectionID(id)).View()
+		v, _ := b.Section(seq.SectionID(id)).View()
 		if v.Base > 100 || v.Base > v.High || v.High > v.Confirmed {
 			t.Errorf("section %d: base %d, high %d, confirmed %d", id, v.Base, v.High, v.Confirmed)
 		}
@@ -216,7 +216,7 @@ func TestNothingRepeatsWhenASectionIsHandedOverAfterAFold(t *testing.T) {
 	b.epoch.Round++
 	b.c.Begin()
 	b.c.Expect(b.epoch)
-	if ok, err := b.Install(0, b.epoch, table, 1<<40, &tenuretest.Hold{End: b.clock.Now() + ownerLease}); !ok || err != nil {
+	if ok, err := b.Install(0, b.epoch, table, 1<<40, &ownershiptest.Lease{End: b.clock.Now() + ownerLease}); !ok || err != nil {
 		t.Fatalf("install: %v, %v", ok, err)
 	}
 	b.budget = 0

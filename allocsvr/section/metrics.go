@@ -110,7 +110,7 @@ func (t *Table) Send(ch chan<- prometheus.Metric) {
 	sendEndings(ch, t.all())
 }
 
-func sendStates(ch chan<- prometheus.Metric, cells iter.Seq[*Cell], now time.Duration) {
+func sendStates(ch chan<- prometheus.Metric, cells iter.Seq[*Section], now time.Duration) {
 	var states [Sealed + 1]int
 	served, uids, ids, largest := 0, 0, 0, 0.0
 	headroom, least, left := telemetry.Percents(), math.Inf(1), time.Duration(math.MaxInt64)
@@ -161,7 +161,7 @@ func sendStates(ch chan<- prometheus.Metric, cells iter.Seq[*Cell], now time.Dur
 const MostEndings = 100
 
 // sendEndings gives the owned sections near their end.
-func sendEndings(ch chan<- prometheus.Metric, cells iter.Seq[*Cell]) {
+func sendEndings(ch chan<- prometheus.Metric, cells iter.Seq[*Section]) {
 	all, ended := 0, 0
 	for c := range cells {
 		v, _ := c.View()

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure/tenuretest"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership/ownershiptest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/bubble"
@@ -56,7 +56,7 @@ func TestASpaceThatAsksForAStepKeepsIt(t *testing.T) {
 
 // life is one section with stores that take a while, without anything else.
 type life struct {
-	c     *Cell
+	c     *Section
 	now   time.Duration
 	acks  time.Duration // when the step under way is confirmed
 	steps []time.Duration
@@ -180,10 +180,10 @@ func TestStepsThatNobodyWaitsForShareMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 		for id := range seq.SectionID(sections) {
-			c, epoch := a.Cell(id), seq.Epoch{Round: 1, Session: ownSession}
+			c, epoch := a.Section(id), seq.Epoch{Round: 1, Session: ownSession}
 			c.Begin()
 			c.Expect(epoch)
-			if ok, err := a.Install(id, epoch, counters.New(0), 100, &tenuretest.Hold{End: time.Hour}); !ok || err != nil {
+			if ok, err := a.Install(id, epoch, counters.New(0), 100, &ownershiptest.Lease{End: time.Hour}); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
 		}
@@ -194,7 +194,7 @@ func TestStepsThatNobodyWaitsForShareMessages(t *testing.T) {
 			a.Take(t.Context(), &m.Spaces[0], seq.PlainAll(uidIn(&m.Spaces[0], seq.SectionID(i))), []uint32{60})
 			time.Sleep(time.Millisecond)
 		}
-		time.Sleep(2 * tenure.Gather)
+		time.Sleep(2 * ownership.Gather)
 		synctest.Wait()
 		if got := confirmed.Load(); got != sections {
 			t.Errorf("%d sections stepped, want %d", got, sections)
@@ -214,7 +214,7 @@ func TestStepsThatNobodyWaitsForShareMessages(t *testing.T) {
 
 // countingRegisters counts the STEP messages.
 type countingRegisters struct {
-	tenuretest.Registers
+	ownershiptest.Registers
 	messages *atomic.Int64
 }
 

@@ -12,21 +12,21 @@ import (
 // sections stay locked meanwhile.
 const stride = 16
 
-// Moment is what all keys of a batch are judged by. It must have been read after the
+// BatchClock is what all keys of a batch are judged by. It must have been read after the
 // last request of the batch had arrived.
-type Moment struct {
+type BatchClock struct {
 	now    time.Duration
 	losses uint64 // of the leases
 	stamp  uint32 // Unix seconds
 }
 
-// Moment reads the clocks for a batch.
-func (t *Table) Moment() Moment {
-	return Moment{now: t.clock.Now(), losses: t.losses(), stamp: t.unix()}
+// BatchClock reads the clocks for a batch.
+func (t *Table) BatchClock() BatchClock {
+	return BatchClock{now: t.clock.Now(), losses: t.losses(), stamp: t.unix()}
 }
 
 // Pass serves all that needs no waiting.
-func (t *Taking) Pass(m Moment) {
+func (t *Taking) Pass(m BatchClock) {
 	if t.exact { // all wait for the stores
 		for i := range t.keys.UIDs {
 			t.pending = append(t.pending, i)
@@ -45,10 +45,10 @@ func (t *Taking) Pass(m Moment) {
 // entry is one key of a stride. Its section is locked by the first of the neighbours that
 // share it and unlocked after the last.
 type entry struct {
-	c      *Cell
+	c      *Section
 	serves bool
 	lapsed bool // without a lease, as spaces that are only unique may
-	spot   counters.Spot
+	spot   counters.Ref
 }
 
 // stride serves the keys from an index on, and says how many that were, at least one:
@@ -58,20 +58,20 @@ type entry struct {
 // Only the first section is waited for. A further one that is locked, by another batch
 // or because it stands in the stride already, ends the stride before it: no batch
 // waits for a lock while it holds one, and keys of one section are served by rising index.
-func (t *Taking) stride(from int, m Moment) int {
+func (t *Taking) stride(from int, m BatchClock) int {
 	var entries [stride]entry
 	to := min(from+stride, len(t.keys.UIDs))
 	uids := t.keys.UIDs[from:to]
 	var sum uint64
 	for k, place := range t.keys.Places[from:to] {
-		c := t.table.Cell(t.space.SectionOf(place))
+		c := t.table.Section(t.space.SectionOf(place))
 		entries[k].c = c
 		sum += uint64(c.id) + uint64(c.space.First)
 	}
 	n := t.lock(entries[:len(uids)], m)
 	for k := range entries[:n] {
 		if l := &entries[k]; l.serves {
-			sum += l.c.table.Near(uint64(uids[k]))
+			sum += l.c.table.Prefetch(uint64(uids[k]))
 		}
 	}
 	for k := range entries[:n] {
@@ -88,7 +88,7 @@ func (t *Taking) stride(from int, m Moment) int {
 }
 
 // lock locks the sections of the entries, and says up to which one.
-func (t *Taking) lock(entries []entry, m Moment) int {
+func (t *Taking) lock(entries []entry, m BatchClock) int {
 	for k := range entries {
 		l := &entries[k]
 		switch {
@@ -128,7 +128,7 @@ func (t *Taking) serve(from int, entries []entry, stamp uint32) {
 
 // take serves index i from an owned cell; false if the ceiling is in the way, or there is no
 // memory for a UID without a counter. spot is where the UID is, if it is good. Needs c.mu.
-func (t *Taking) take(c *Cell, i int, spot counters.Spot, good bool, stamp uint32) bool {
+func (t *Taking) take(c *Section, i int, spot counters.Ref, good bool, stamp uint32) bool {
 	uid := uint64(t.keys.UIDs[i])
 	if !good {
 		spot = c.table.Find(uid)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/tenure/tenuretest"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership/ownershiptest"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -62,7 +62,7 @@ func TestBatchesThatMeetGiveEachNumberOnceAndRisingWithinABatch(t *testing.T) {
 }
 
 func TestAHoldIsAskedAgainWhenItsAnswerIsUsedUpOrALeaseWasLost(t *testing.T) {
-	hold := &tenuretest.Hold{End: 10 * time.Second}
+	hold := &ownershiptest.Lease{End: 10 * time.Second}
 	c := newCell(0, &seq.Space{Sections: 1, Step: 1})
 	c.hold = hold
 	for i, row := range []struct {

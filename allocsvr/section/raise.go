@@ -34,7 +34,7 @@ func (t *Table) Raise(ctx context.Context, space *seq.Space, key seq.Counter, fl
 // raising is a raise on its way.
 type raising struct {
 	t     *Table
-	c     *Cell
+	c     *Section
 	space *seq.Space
 	key   seq.Counter
 	floor uint64
@@ -48,7 +48,7 @@ type raising struct {
 }
 
 func (t *Table) raising(space *seq.Space, key seq.Counter, floor uint64, reach Reach) *raising {
-	return &raising{t: t, c: t.Cell(space.SectionOf(key.Place)), space: space, key: key, floor: floor, reach: reach}
+	return &raising{t: t, c: t.Section(space.SectionOf(key.Place)), space: space, key: key, floor: floor, reach: reach}
 }
 
 // check says whether the floor is a number that a key may have.

@@ -64,7 +64,7 @@ func (t *Table) RaiseSection(ctx context.Context, id seq.SectionID, floor uint64
 	if err := seq.CheckFloor("at_least", floor); err != nil {
 		return 0, fmt.Errorf("raise section %d: %w", id, err)
 	}
-	c := t.Cell(id)
+	c := t.Section(id)
 	if c.space.Mode == seq.Exact {
 		return 0, fmt.Errorf("raise section %d: %w: it is of the exact space %q, whose keys share no ceiling: raise its keys", id, seq.ErrBadArgument, c.space.Name)
 	}
@@ -99,7 +99,7 @@ type Page struct {
 // Page reads the counters of the section from a UID on. What stands in it was not below what
 // had been handed out when the call began.
 func (t *Table) Page(ctx context.Context, id seq.SectionID, from uint64) (p Page, err error) {
-	c := t.Cell(id)
+	c := t.Section(id)
 	if c.space.Mode == seq.Exact {
 		return t.logged.page(ctx, id, from)
 	}

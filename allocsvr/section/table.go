@@ -10,7 +10,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/allocsvr/logs"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/internal/process/tracing"
 	"github.com/seqsvr/seqsvr/seq"
@@ -20,15 +20,15 @@ import (
 // another number.
 var ErrInvariant = errors.New("invariant broken")
 
-// Guide knows what lies outside of the table, for requests that it cannot serve. Its
+// Redirector knows what lies outside of the table, for requests that it cannot serve. Its
 // methods are called with a section locked: they must not call the table.
-type Guide interface {
+type Redirector interface {
 	// Quorum is nil while W stores have answered within the lease, else a
 	// seq.ErrNoQuorum that names those that have not.
 	Quorum() error
-	// Waitless is why a request need not wait for a section that is on its way, nor be
+	// FailFast is why a request need not wait for a section that is on its way, nor be
 	// sent elsewhere; nil: it should.
-	Waitless() error
+	FailFast() error
 	// NotOwner says where a section is that this node has not: successor is the gRPC
 	// address of the node that it was handed to, empty if that is not known.
 	NotOwner(id seq.SectionID, successor string) error
@@ -37,7 +37,7 @@ type Guide interface {
 // Config of a Table.
 type Config struct {
 	Mapping seq.Mapping
-	Holder  *tenure.Holder
+	Holder  *ownership.Holder
 	Lease   time.Duration // how long the session's leases are
 	// Losses moves on before any hold may come to be worth less than it said; nil: each
 	// hold is asked for each batch.
@@ -47,7 +47,7 @@ type Config struct {
 	// StoresFull reports whether fewer than W stores have memory for more UIDs and ids of exact
 	// spaces. If nil, they have.
 	StoresFull func() bool
-	Guide      Guide
+	Guide      Redirector
 	// Lost is told that a section was lost to another session. It must not block.
 	Lost func()
 	// Record writes to the log of events that a raise is about to be forced.
@@ -63,10 +63,10 @@ type Config struct {
 
 // Table is the sections of a mapping on one node. Safe for concurrent use.
 type Table struct {
-	holder *tenure.Holder
+	holder *ownership.Holder
 	lease  time.Duration
 	losses func() uint64
-	guide  Guide
+	guide  Redirector
 	onLost func()
 	record func(ctx context.Context, id seq.SectionID, key seq.Counter, from, to uint64) error
 	clock  clock.Clock
@@ -75,7 +75,7 @@ type Table struct {
 	traces *tracing.Tracer
 
 	cells
-	stepper *tenure.Stepper[rising]
+	stepper *ownership.Stepper[rising]
 	logs    *logs.Logs  // of the sections of exact spaces
 	logged  logged      // what is asked of them
 	closed  atomic.Bool // no section is installed any more
@@ -103,10 +103,10 @@ func New(cfg Config) (*Table, error) {
 		t.memory.budget = unbounded
 	}
 	t.cells.start(cfg.Mapping, &t.memory)
-	t.stepper = tenure.NewStepper[rising](t.holder, t.clock, t.traces)
+	t.stepper = ownership.NewStepper[rising](t.holder, t.clock, t.traces)
 	t.logs = logs.New(logs.Config{
 		Stores: t.holder.Registers, Session: t.holder.Session, Clock: t.clock, StoreTime: cfg.StoreTime,
-		Lost: func(id seq.SectionID, epoch, by seq.Epoch) { t.lose(t.Cell(id), epoch, by) },
+		Lost: func(id seq.SectionID, epoch, by seq.Epoch) { t.lose(t.Section(id), epoch, by) },
 		Grow: t.memory.growLogs, Full: func() error { return t.memory.full(cfg.StoresFull) },
 		Logger: t.log, Traces: t.traces,
 	})
@@ -130,15 +130,15 @@ func (t *Table) Close() { t.closed.Store(true) }
 // Install makes a section owned: STEP to confirmed was acknowledged by W stores under
 // epoch, and the lease is asked for. false if the epoch was lost meanwhile, or the table is
 // closed. The counters are the table's from here on. ErrInvariant.
-func (t *Table) Install(id seq.SectionID, epoch seq.Epoch, table *counters.Table, confirmed uint64, hold tenure.Hold) (bool, error) {
-	return t.Cell(id).install(epoch, table, confirmed, hold, t)
+func (t *Table) Install(id seq.SectionID, epoch seq.Epoch, table *counters.Table, confirmed uint64, hold ownership.Lease) (bool, error) {
+	return t.Section(id).install(epoch, table, confirmed, hold, t)
 }
 
 // Lose forgets a section that a store says is another session's.
-func (t *Table) Lose(id seq.SectionID, epoch seq.Epoch) { t.lose(t.Cell(id), epoch, seq.Epoch{}) }
+func (t *Table) Lose(id seq.SectionID, epoch seq.Epoch) { t.lose(t.Section(id), epoch, seq.Epoch{}) }
 
 // lose drops a section at once: the epoch by was promised, which is higher.
-func (t *Table) lose(c *Cell, epoch, by seq.Epoch) {
+func (t *Table) lose(c *Section, epoch, by seq.Epoch) {
 	if !c.lose(epoch) {
 		return
 	}

@@ -39,7 +39,7 @@ func (t *Table) Begin(space *seq.Space, keys seq.Counters, counts []uint32) *Tak
 	k := new(Taking)
 	k.Set(t, space, keys, counts)
 	// The clock is read after the last request of the batch has arrived, once.
-	k.Pass(t.Moment())
+	k.Pass(t.BatchClock())
 	return k
 }
 
@@ -134,7 +134,7 @@ func (t *Taking) stepAll(ctx context.Context) {
 	}
 	now := t.table.clock.Now()
 	for _, i := range t.pending {
-		c, uid := t.table.Cell(t.space.SectionOf(t.keys.Places[i])), t.keys.UIDs[i]
+		c, uid := t.table.Section(t.space.SectionOf(t.keys.Places[i])), t.keys.UIDs[i]
 		c.mu.Lock()
 		if c.state == Owned && c.leased(now) {
 			_, known := c.table.Get(uint64(uid))
@@ -147,7 +147,7 @@ func (t *Taking) stepAll(ctx context.Context) {
 }
 
 // need returns the ceiling that the key of index i needs for all of its indices that wait. Needs c.mu.
-func (t *Taking) need(c *Cell, i int) uint64 {
+func (t *Taking) need(c *Section, i int) uint64 {
 	uid := t.keys.UIDs[i]
 	cur, _ := c.table.Get(uint64(uid))
 	return cur + min(t.line.numbers(c, uid, t.count(i)), uint64(seq.MaxSeq)-cur)
@@ -163,7 +163,7 @@ func (t *Taking) count(i int) uint64 {
 // one serves index i, waiting for a step, an acquisition or a hand-over as long
 // as the caller does.
 func (t *Taking) one(ctx context.Context, i int) {
-	c, uid := t.table.Cell(t.space.SectionOf(t.keys.Places[i])), t.keys.UIDs[i]
+	c, uid := t.table.Section(t.space.SectionOf(t.keys.Places[i])), t.keys.UIDs[i]
 	defer t.line.left(c, uid, t.count(i))
 	fail := func(err error) {
 		t.fail(i, err)
@@ -193,12 +193,12 @@ func (t *Taking) one(ctx context.Context, i int) {
 
 // try serves index i if it can be served now. wait says that c.changed will tell
 // when to look again. Needs c.mu.
-func (t *Taking) try(ctx context.Context, c *Cell, i int) (wait bool, err error) {
+func (t *Taking) try(ctx context.Context, c *Section, i int) (wait bool, err error) {
 	switch c.state {
 	case Absent:
 		return false, t.table.guide.NotOwner(c.id, c.successor)
 	case Acquiring, Sealed:
-		if err := t.table.guide.Waitless(); err != nil {
+		if err := t.table.guide.FailFast(); err != nil {
 			return false, fmt.Errorf("section %d is %s: %w", c.id, c.state, err)
 		}
 		return true, nil
@@ -215,7 +215,7 @@ func (t *Taking) try(ctx context.Context, c *Cell, i int) (wait bool, err error)
 	if err := c.admits(t.keys.At(i)); err != nil {
 		return false, err
 	}
-	if t.take(c, i, counters.Spot{}, false, t.table.unix()) {
+	if t.take(c, i, counters.Ref{}, false, t.table.unix()) {
 		t.out.Unordered = t.out.Unordered || lapsed
 		return false, nil
 	}
@@ -232,7 +232,7 @@ func (t *Taking) fail(i int, err error) {
 }
 
 // noteEpoch remembers under which epoch a section served. Needs c.mu.
-func (t *Taking) noteEpoch(c *Cell) {
+func (t *Taking) noteEpoch(c *Section) {
 	if t.epochs == nil {
 		t.epochs = make(map[seq.SectionID]seq.Epoch)
 	}

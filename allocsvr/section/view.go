@@ -33,7 +33,7 @@ func (t *Table) Views() []View {
 }
 
 // View is the section now; false if it is neither owned nor sealed.
-func (c *Cell) View() (v View, ok bool) {
+func (c *Section) View() (v View, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state != Owned && c.state != Sealed {
@@ -64,7 +64,7 @@ func (t *Table) Census() (serving, uids int) {
 }
 
 // uids is how many UIDs the section has in memory. Needs c.mu.
-func (c *Cell) uids() int {
+func (c *Section) uids() int {
 	if c.log == nil {
 		return c.table.Len()
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/internal/base/wake"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -26,7 +26,7 @@ const (
 const attachPatience = 2 * time.Second
 
 // acquirer acquires what is asked for: all that is waiting at one moment in one
-// tenure.Acquire. It is the only one that bids for tags, and it does so one batch after the
+// ownership.Acquire. It is the only one that bids for tags, and it does so one batch after the
 // other: a tag is never prepared while it is served, or while an older attempt of it is at
 // the stores.
 type acquirer struct {
@@ -62,7 +62,7 @@ func (a *acquirer) run(ctx context.Context) {
 		open := a.open
 		a.open = nil
 		a.mu.Unlock()
-		gained := tenure.Acquire(ctx, a.s.cfg.Holder, a.bids(open))
+		gained := ownership.Acquire(ctx, a.s.cfg.Holder, a.bids(open))
 		reread := a.s.catalog.Read // one for all, after a pause
 		if len(gained) == 1 {
 			reread = a.s.catalog.Load
@@ -73,7 +73,7 @@ func (a *acquirer) run(ctx context.Context) {
 	}
 }
 
-// bid is one tag on its way through an acquisition: its tenure.Bid.
+// bid is one tag on its way through an acquisition: its ownership.AcquireHandler.
 type bid struct {
 	attempt
 	a       *acquirer
@@ -100,13 +100,13 @@ func (a *acquirer) bids(open []attempt) []*bid {
 	return bids
 }
 
-// Register implements tenure.Bid.
+// Register implements ownership.AcquireHandler.
 func (b *bid) Register() seq.Register { return b.c.register }
 
-// Free implements tenure.Bid.
+// Free implements ownership.AcquireHandler.
 func (b *bid) Free(quorum.Outcome) bool { return true }
 
-// Begin implements tenure.Bid: the tag goes on above everything that was ever confirmed.
+// Begin implements ownership.AcquireHandler: the tag goes on above everything that was ever confirmed.
 func (b *bid) Begin(_ seq.Epoch, found quorum.Outcome) (ceiling uint64, ok bool) {
 	b.era = found.Floor
 	b.base = max(found.Max, b.limits.above(b.era))
@@ -114,15 +114,15 @@ func (b *bid) Begin(_ seq.Epoch, found quorum.Outcome) (ceiling uint64, ok bool)
 	return b.ceiling, true
 }
 
-// Confirmed implements tenure.Bid.
+// Confirmed implements ownership.AcquireHandler.
 func (b *bid) Confirmed(epoch seq.Epoch) bool { return b.expect(epoch) }
 
-// Failed implements tenure.Bid. Nothing was handed out under the epoch, and the next try
+// Failed implements ownership.AcquireHandler. Nothing was handed out under the epoch, and the next try
 // takes a new one.
-func (b *bid) Failed(_ tenure.Stage, out quorum.Outcome) { b.a.later(b.attempt, out) }
+func (b *bid) Failed(_ ownership.Stage, out quorum.Outcome) { b.a.later(b.attempt, out) }
 
 // finish serves a tag once W stores have its lease.
-func (a *acquirer) finish(ctx context.Context, g tenure.Gained[*bid], reread func(context.Context) (tags, error)) {
+func (a *acquirer) finish(ctx context.Context, g ownership.Gained[*bid], reread func(context.Context) (tags, error)) {
 	t := g.Bid
 	patience := time.NewTimer(attachPatience)
 	defer patience.Stop()

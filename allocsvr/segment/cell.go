@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -44,8 +44,8 @@ type cell struct {
 	// attempts counts the moves to acquiring: of all that was begun for the tag, only
 	// the last attempt may go on.
 	attempts uint64
-	epoch    seq.Epoch   // of owned, and of acquiring once it is promised
-	hold     tenure.Hold // of owned
+	epoch    seq.Epoch       // of owned, and of acquiring once it is promised
+	hold     ownership.Lease // of owned
 	limits   Tag
 	buffers  buffers // of owned
 	// fresh is up to when the lease has been unbroken since the catalogue was last read within it. Beyond, a
@@ -243,7 +243,7 @@ func (t attempt) cancel() {
 
 // install makes the tag owned: W stores acknowledged b.confirmed under epoch, and the
 // lease is held. The catalogue was read in a lease that then lasted to fresh. false if the epoch was lost meanwhile.
-func (t attempt) install(epoch seq.Epoch, b buffers, hold tenure.Hold, fresh time.Duration) (bool, error) {
+func (t attempt) install(epoch seq.Epoch, b buffers, hold ownership.Lease, fresh time.Duration) (bool, error) {
 	c := t.c
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -254,7 +254,7 @@ func (f *fakeStores) Release(_ context.Context, s seq.Session, items []quorum.Le
 	return nil
 }
 
-// Copies implements tenure.Registers; segments have none.
+// Copies implements ownership.Registers; segments have none.
 func (f *fakeStores) Copies(context.Context, seq.Session, []seq.Register, []uint64) []quorum.Outcome {
 	return nil
 }
@@ -303,8 +303,8 @@ type fakeLeases struct {
 	session seq.Session
 }
 
-// Attach implements tenure.Leases.
-func (l fakeLeases) Attach(reg seq.Register, round uint64) tenure.Hold {
+// Attach implements ownership.Leases.
+func (l fakeLeases) Attach(reg seq.Register, round uint64) ownership.Lease {
 	f := l.f
 	f.mu.Lock()
 	defer f.mu.Unlock()

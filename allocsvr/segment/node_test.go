@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -44,7 +44,7 @@ func newNode(t *testing.T, f *fakeStores, session seq.Session) *node {
 	n := &node{session: session}
 	n.mine.Store(true)
 	n.Service, err = New(Config{
-		Holder:     &tenure.Holder{Session: session, Registers: f, Leases: fakeLeases{f, session}},
+		Holder:     &ownership.Holder{Session: session, Registers: f, Leases: fakeLeases{f, session}},
 		ReadPrefix: f.ReadPrefix, Tell: f.tell,
 		Mapping: m, Documents: f, Clock: f.clock, Logger: slog.New(slog.DiscardHandler),
 		Wall: func() time.Time { return time.Now().Add(time.Duration(n.ahead.Load())) },

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/documents"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/internal/base/wake"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
@@ -22,7 +22,7 @@ import (
 
 // Config is what a Service is made of. All is required but Quorum and RouteVersion.
 type Config struct {
-	Holder    *tenure.Holder
+	Holder    *ownership.Holder
 	Mapping   seq.Mapping
 	Documents documents.Stores
 	// Owner says whether this node should own the section, by what it knows now;
@@ -61,7 +61,7 @@ type Service struct {
 	end      context.CancelFunc
 	catalog  catalog
 	acquirer *acquirer
-	stepper  *tenure.Stepper[rising]
+	stepper  *ownership.Stepper[rising]
 
 	leaving atomic.Bool // set once, before the last tags are sealed
 	fatal   chan error  // first broken invariant
@@ -96,7 +96,7 @@ func New(cfg Config) (*Service, error) {
 	s.life, s.end = context.WithCancel(context.Background())
 	s.catalog = catalog{documents.New(documents.Config[tags]{Life: s.life, Stores: cfg.Documents, Session: cfg.Holder.Session,
 		Register: seq.TagsRegister, Parse: parseTags, Encode: tags.encode, OnNew: s.limit}, nil)}
-	s.acquirer, s.stepper = newAcquirer(s), tenure.NewStepper[rising](cfg.Holder, cfg.Clock, nil)
+	s.acquirer, s.stepper = newAcquirer(s), ownership.NewStepper[rising](cfg.Holder, cfg.Clock, nil)
 	return s, nil
 }
 

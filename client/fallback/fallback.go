@@ -28,7 +28,7 @@ const (
 	MinWindow     = time.Second
 	MaxWindow     = 50 * time.Minute
 
-	// probePause is before a service that was silent is asked again.
+	// probePause is the time between two calls to a service that was silent.
 	probePause = 500 * time.Millisecond
 )
 
@@ -42,11 +42,11 @@ type Config struct {
 	Namespace string
 	// Also are further namespaces, each with a worker id of its own.
 	Also []string
-	// After is how long a call waits for the service; 0: DefaultAfter. Callers with less
-	// time than that get their context's error. Less than the Client's Timeout.
+	// After bounds how long a call waits for the service. It must be less than the Client's Timeout. A call
+	// with less time left fails with its context's error. Zero means DefaultAfter.
 	After time.Duration
-	// Window is how long IDs can be made after the service went away: half of it at
-	// least, all of it at most. 0: DefaultWindow.
+	// Window limits how long the process makes IDs after the service became unavailable: at least half of
+	// it, at most all of it. Zero means DefaultWindow.
 	Window time.Duration
 }
 

@@ -22,14 +22,14 @@ const (
 	askPatience = 5 * time.Second
 	askPause    = time.Second
 	askPauseMax = 30 * time.Second
-	// looks is how often within a window Keep looks whether IDs have run ahead of the clock.
+	// looks counts the checks of Keep in a window whether IDs have run ahead of the clock.
 	looks = 16
 )
 
-// defaultNamespace is the name of the one that "" means.
+// defaultNamespace is the name that the empty string stands for.
 const defaultNamespace = "default"
 
-// IDs are some that were made here.
+// IDs are snowflake IDs that this process made.
 type IDs struct {
 	Namespace  string
 	Layout     string // its text
@@ -55,7 +55,7 @@ type Windows struct {
 	holder    string
 	lender    Lender
 	log       *slog.Logger
-	clock     snowflake.Clock // nil: the generator's own
+	clock     snowflake.Clock // if nil, the generator's own clock
 	window    atomic.Pointer[window]
 	due       *wake.Signal  // more is needed than time alone says
 	lentOnce  chan struct{} // closed with the first window
@@ -63,8 +63,8 @@ type Windows struct {
 	ids, windows atomic.Uint64
 }
 
-// NewWindows are of a namespace and of that length each. agent is a part of the name by which
-// operators see this process; it may be empty.
+// NewWindows returns Windows of a namespace, each of the given length. agent becomes part of the name by
+// which operators see this process. It may be empty.
 func NewWindows(namespace string, length time.Duration, agent string, l Lender, log *slog.Logger) *Windows {
 	return &Windows{namespace: namespace, length: length, holder: holder(agent), lender: l, log: log, due: wake.New(), lentOnce: make(chan struct{})}
 }
@@ -100,8 +100,8 @@ func (f *Windows) Covers(namespace string) bool {
 	return w != nil && (namespace == w.reply.GetNamespace() || namespace == "" && w.reply.GetNamespace() == defaultNamespace)
 }
 
-// Next makes one ID. Errors: ErrNoWindow alone if none was lent; else, wrapped beside
-// ErrNoWindow, those of snowflake.Generator.Next.
+// Next makes one ID. It returns ErrNoWindow alone if the service lent no window. Otherwise it returns an
+// error of snowflake.Generator.Next, wrapped beside ErrNoWindow.
 func (f *Windows) Next(ctx context.Context) (snowflake.ID, error) {
 	w := f.window.Load()
 	if w == nil {
@@ -197,7 +197,7 @@ func (w *window) continuedBy(r *pb.SnowflakeDelegateReply) bool {
 		r.GetFloorTick() == w.reply.GetLastTick()
 }
 
-// left is how much of the window neither the clock nor an ID has reached.
+// left returns the part of the window that neither the clock nor an ID has reached.
 func (w *window) left() time.Duration {
 	used, err := w.gen.Layout().TimeOf(w.gen.Last())
 	if now := time.Now(); err != nil || used.Before(now) {

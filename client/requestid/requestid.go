@@ -37,8 +37,9 @@ const metadataKey = "x-request-id"
 
 // Config is what a Stamp is made of. The zero one serves.
 type Config struct {
-	// New makes an ID without waiting, for it is called for each request; safe for
-	// concurrent use. Nil: a UUID of version 7. What is no sound ID is replaced by one.
+	// New makes an ID. It must not wait, because it is called for each request, and must be safe for
+	// concurrent use. If nil, IDs are UUIDs of version 7. An ID that is not valid is replaced by such a
+	// UUID.
 	New func() string
 	// Fresh gives each request that comes to a server an ID of its own.
 	Fresh bool
@@ -116,7 +117,8 @@ func (s *Stamp) arrived(ctx context.Context, came []string) (context.Context, st
 	return With(ctx, id), id
 }
 
-// leaving is the ID for a request of a client: that of the one it is made for, else a new one.
+// leaving returns the ID for an outgoing request: the ID of the incoming request that caused it, else a new
+// one.
 func (s *Stamp) leaving(ctx context.Context) string {
 	if id := From(ctx); id != "" {
 		return id
@@ -124,8 +126,8 @@ func (s *Stamp) leaving(ctx context.Context) string {
 	return s.fresh()
 }
 
-// Logs is a handler that adds the ID of ctx to each record, as LogKey. It is for the methods of
-// a slog.Logger that take a context: InfoContext and its like.
+// Logs returns a handler that adds the ID of ctx to each record, as LogKey. Use it with the methods of
+// slog.Logger that take a context, such as InfoContext.
 func Logs(next slog.Handler) slog.Handler { return logs{next} }
 
 type logs struct{ slog.Handler }

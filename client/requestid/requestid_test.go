@@ -186,7 +186,7 @@ func TestCallsAndStreamsOfGRPCCarryTheID(t *testing.T) {
 	for what, row := range map[string]struct {
 		c    healthpb.HealthClient
 		ctx  context.Context
-		want string // "": any
+		want string // if empty, any ID will do
 	}{
 		"of a request":     {stamping, With(ctx, "abc"), "abc"},
 		"of none":          {stamping, ctx, ""},

@@ -11,31 +11,31 @@ import (
 // rooms are the packages inside allocsvr and internal/sdk, each with those that it may import. allocsvr
 // itself wires its rooms, as client does the others, and none of them imports it.
 var rooms = map[string][]string{
-	"allocsvr/tenure":            {},
-	"allocsvr/tenure/tenuretest": {"allocsvr/tenure"},
-	"allocsvr/counters":          {},
-	"allocsvr/handover":          {"allocsvr/counters"},
-	"allocsvr/nodes":             {},
-	"allocsvr/arbiter/placement": {},
-	"allocsvr/arbiter":           {"allocsvr/arbiter/placement", "allocsvr/tenure"},
-	"allocsvr/logs":              {},
-	"allocsvr/section":           {"allocsvr/counters", "allocsvr/logs", "allocsvr/tenure"},
+	"allocsvr/ownership":               {},
+	"allocsvr/ownership/ownershiptest": {"allocsvr/ownership"},
+	"allocsvr/counters":                {},
+	"allocsvr/handover":                {"allocsvr/counters"},
+	"allocsvr/nodes":                   {},
+	"allocsvr/arbiter/placement":       {},
+	"allocsvr/arbiter":                 {"allocsvr/arbiter/placement", "allocsvr/ownership"},
+	"allocsvr/logs":                    {},
+	"allocsvr/section":                 {"allocsvr/counters", "allocsvr/logs", "allocsvr/ownership"},
 	"allocsvr/owner": {"allocsvr/arbiter", "allocsvr/counters", "allocsvr/handover", "allocsvr/nodes", "allocsvr/section",
-		"allocsvr/tenure"},
+		"allocsvr/ownership"},
 	"allocsvr/api": {"allocsvr/arbiter", "allocsvr/counters", "allocsvr/globalid/namespaces", "allocsvr/handover", "allocsvr/keyhash", "allocsvr/nodes", "allocsvr/owner",
-		"allocsvr/section", "allocsvr/setdocs", "allocsvr/tenure"},
+		"allocsvr/section", "allocsvr/setdocs", "allocsvr/ownership"},
 	"allocsvr/documents":           {},
 	"allocsvr/keyhash":             {"allocsvr/documents"},
 	"allocsvr/setdocs":             {"allocsvr/documents"},
 	"allocsvr/spaces":              {"allocsvr/documents"},
 	"allocsvr/numbers":             {},
-	"allocsvr/segment":             {"allocsvr/documents", "allocsvr/numbers", "allocsvr/tenure"},
+	"allocsvr/segment":             {"allocsvr/documents", "allocsvr/numbers", "allocsvr/ownership"},
 	"allocsvr/globalid/namespaces": {"allocsvr/documents"},
-	"allocsvr/globalid/workers":    {"allocsvr/globalid/namespaces", "allocsvr/tenure"},
+	"allocsvr/globalid/workers":    {"allocsvr/globalid/namespaces", "allocsvr/ownership"},
 	"allocsvr/globalid/audit":      {},
 	"allocsvr/globalid/regions":    {},
 	"allocsvr/globalid": {"allocsvr/documents", "allocsvr/globalid/audit", "allocsvr/globalid/namespaces",
-		"allocsvr/globalid/regions", "allocsvr/globalid/workers", "allocsvr/tenure"},
+		"allocsvr/globalid/regions", "allocsvr/globalid/workers", "allocsvr/ownership"},
 	"internal/sdk/call":   {"internal/sdk/route", "internal/sdk/stream"},
 	"internal/sdk/route":  {},
 	"internal/sdk/stream": {},
@@ -100,8 +100,8 @@ func TestTheFloorsOfInternalImportDownOnly(t *testing.T) {
 	}
 }
 
-// TestOneRoomWritesRegisters: a package that puts a PREPARE or a STEP together is tenure, or
-// passes on what tenure did and counts it.
+// TestOneRoomWritesRegisters: a package that puts a PREPARE or a STEP together is ownership, or
+// passes on what ownership did and counts it.
 func TestOneRoomWritesRegisters(t *testing.T) {
 	seen := false
 	for _, f := range files(t) {
@@ -118,8 +118,8 @@ func TestOneRoomWritesRegisters(t *testing.T) {
 				return true
 			}
 			// The records of exact sections travel as steps, too, and raise no register.
-			if seen = true; path.Dir(f.name) != "allocsvr/tenure" && (path.Dir(f.name) != "allocsvr/logs" || sel.Sel.Name != "StepItem") {
-				t.Errorf("%s makes a quorum.%s: package tenure alone writes registers", f.name, sel.Sel.Name)
+			if seen = true; path.Dir(f.name) != "allocsvr/ownership" && (path.Dir(f.name) != "allocsvr/logs" || sel.Sel.Name != "StepItem") {
+				t.Errorf("%s makes a quorum.%s: package ownership alone writes registers", f.name, sel.Sel.Name)
 			}
 			return true
 		})

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/lab/history"
-	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/setadmin"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 )
 
-// SetFelt is what callers of the keys of one Set saw, from the first fault on.
-type SetFelt struct {
+// SetImpact is what callers of the keys of one Set saw, from the first fault on.
+type SetImpact struct {
 	Set        string  `json:"set"`
 	Dead       bool    `json:"dead"` // for a time
 	Requests   int     `json:"requests"`
@@ -87,7 +87,7 @@ func (d *drill) divide(ctx context.Context) error {
 }
 
 // watchMove notes the batches of a move.
-func (d *drill) watchMove(m *setcare.Mover) {
+func (d *drill) watchMove(m *setadmin.Mover) {
 	left, now := sets.Sections(m.Move.Sections), batch{}
 	m.Before = func(step string) error {
 		switch step {
@@ -105,10 +105,10 @@ func (d *drill) watchMove(m *setcare.Mover) {
 }
 
 // felt measures what the calls of each Set were.
-func (d *drill) felt(calls []history.Call, fault time.Duration) (rows []SetFelt) {
+func (d *drill) felt(calls []history.Call, fault time.Duration) (rows []SetImpact) {
 	for _, set := range setNames(d.Nodes) {
 		theirs := slices.DeleteFunc(slices.Clone(calls), func(c history.Call) bool { return d.shares.of(seq.UID(c.UID)) != set })
-		row := SetFelt{Set: set, Dead: set == d.dead}
+		row := SetImpact{Set: set, Dead: set == d.dead}
 		checked := history.Check(theirs)
 		if row.Gaps = checked.Gaps; d.Own != nil {
 			row.Gaps += checked.Below
@@ -166,7 +166,7 @@ func percentile(all []time.Duration, p int) float64 {
 
 // spread is ErrSpread if the death of a Set was felt by callers of others, and ErrUnnamed if its
 // own were not told of it by name.
-func spread(rows []SetFelt) (err error) {
+func spread(rows []SetImpact) (err error) {
 	for _, row := range rows {
 		switch {
 		case !row.Dead && row.Errors > 0:

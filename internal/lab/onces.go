@@ -116,7 +116,7 @@ func (o *Onces) send(ctx context.Context, j Job, q *once) error {
 }
 
 func (o *Onces) take(ctx context.Context, p Path, q *once) (client.Range, error) {
-	return p.Client.TakeOnce(ctx, client.Key{Space: o.space.Name, UID: q.uid}, q.count, client.Request{ID: q.id, Sent: q.sent})
+	return p.Client.TakeIdempotent(ctx, client.Key{Space: o.space.Name, UID: q.uid}, q.count, client.Request{ID: q.id, Sent: q.sent})
 }
 
 func (o *Onces) key(q *once) history.Key {

@@ -42,8 +42,8 @@ type Result struct {
 	Account     *Account `json:"account"`     // of the gaps; null where it cannot be made
 	Exact       *Exact   `json:"exact,omitempty"`
 
-	Sets  []SetFelt  `json:"sets,omitempty"`  // of a drill that kills one
-	Moves *MovesFelt `json:"moves,omitempty"` // of a drill that moves sections between them
+	Sets  []SetImpact `json:"sets,omitempty"`  // of a drill that kills one
+	Moves *MovesFelt  `json:"moves,omitempty"` // of a drill that moves sections between them
 
 	Wanted   string   `json:"wanted"`   // beside neither duplicates nor regressions
 	Examples []string `json:"examples"` // of broken promises

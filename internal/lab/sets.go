@@ -10,7 +10,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
-	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/setadmin"
 	ask "github.com/seqsvr/seqsvr/internal/ops/survey"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
@@ -132,10 +132,10 @@ func (s *Scene) meanwhile(ctx context.Context, dead string) error {
 	d := s.division()
 	defer d.conns.Close()
 	_, move := d.root.Begin(call, setNames(s.Nodes)[1], []sets.Range{{First: 0, Sections: 1}})
-	if !errors.Is(move, setcare.ErrSetDown) {
+	if !errors.Is(move, setadmin.ErrSetDown) {
 		return fmt.Errorf("%w: without the root a move began with %v", ErrUnexpected, move)
 	}
-	s.timeline.now(eventRefused, dead, "no move begins: %v", setcare.ErrSetDown)
+	s.timeline.now(eventRefused, dead, "no move begins: %v", setadmin.ErrSetDown)
 	return nil
 }
 
@@ -183,9 +183,9 @@ func (s *Scene) part(ctx context.Context, d *division, from, to string, times in
 
 // division is the Sets of a cluster, as those who move sections reach them.
 type division struct {
-	root  *setcare.Root
+	root  *setadmin.Root
 	conns *ask.Conns
-	watch func(*setcare.Mover) // nil: nobody watches
+	watch func(*setadmin.Mover) // nil: nobody watches
 }
 
 func (s *Scene) division() *division {
@@ -202,7 +202,7 @@ func (c *Cluster) division() *division {
 		addrs = append(addrs, n.Addr)
 	}
 	d := &division{conns: ask.NewConns()}
-	d.root = &setcare.Root{Set: setcare.NewSet(sets.RootName, addrs, d.conns)}
+	d.root = &setadmin.Root{Set: setadmin.NewSet(sets.RootName, addrs, d.conns)}
 	return d
 }
 
@@ -272,11 +272,24 @@ func (d *division) finish(ctx context.Context) error {
 	return nil
 }
 
-// CheckSets is setcare.ErrDivided unless the Sets agree on who has which sections, and no move is open.
+// CheckSets returns setadmin.ErrDivided unless the Sets agree on who has which sections, and no move is open. It
+// finishes a move that opened late, after its coordinator was killed, and asks again.
 func (c *Cluster) CheckSets(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Patience)
 	defer cancel()
 	d := c.division()
 	defer d.conns.Close()
-	return d.root.Check(ctx, d.conns)
+	for {
+		err := d.root.Check(ctx, d.conns)
+		if err == nil {
+			return nil
+		}
+		m, unread := d.root.Map(ctx)
+		if unread != nil || !c.orphans.all(m.Moves) {
+			return err
+		}
+		if unfinished := d.finish(ctx); unfinished != nil {
+			return errors.Join(err, unfinished)
+		}
+	}
 }

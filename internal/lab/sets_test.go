@@ -41,7 +41,7 @@ func TestWhatCallersOfEachSetSawIsCountedFromTheFault(t *testing.T) {
 	add(b, 0, 2300*milli, 2305*milli, "direct: context deadline exceeded")
 	add(b, 5, 5000*milli, 5040*milli, "")
 	r := d.measure(Scenario{Sets: 2, Expect: Expect{Others: true}})
-	want := []SetFelt{
+	want := []SetImpact{
 		{Set: "main", Requests: 1, P99MS: 9, MaxPauseMS: 9},
 		{Set: "b", Dead: true, Requests: 4, Errors: 3, Unnamed: 1, P99MS: 2000, MaxPauseMS: 2000, FirstMS: 2020, ErrorP50MS: 5, ErrorMaxMS: 2000, Gaps: 3},
 	}
@@ -58,7 +58,7 @@ func TestWhatCallersOfEachSetSawIsCountedFromTheFault(t *testing.T) {
 	if err := spread(r.Sets); !errors.Is(err, ErrSpread) {
 		t.Errorf("got %v, want %v", err, ErrSpread)
 	}
-	if err := spread([]SetFelt{{Set: "main"}, {Set: "b", Dead: true, Errors: 9}}); err != nil {
+	if err := spread([]SetImpact{{Set: "main"}, {Set: "b", Dead: true, Errors: 9}}); err != nil {
 		t.Errorf("got %v for errors of the dead Set by its name", err)
 	}
 }
@@ -122,5 +122,30 @@ func TestMomentsThatFollowEachOtherAreToldOnceEach(t *testing.T) {
 	}
 	if got := len(l.list()); got != 2 {
 		t.Errorf("got %d moments, want those at 100 and 105 ms", got)
+	}
+}
+
+// The root may open the move of a killed coordinator at any later time. Each other open move is a fault.
+func TestOnlyAMoveOfAKilledCoordinatorMayOpenLate(t *testing.T) {
+	var o orphans
+	o.add("b", []seq.SectionID{0, 1, 2, 5})
+	move := func(to string, ranges ...sets.Range) sets.Move { return sets.Move{ID: 5, To: to, Sections: ranges} }
+	late := move("b", sets.Range{First: 0, Sections: 3}, sets.Range{First: 5, Sections: 1})
+	for _, row := range []struct {
+		name string
+		open []sets.Move
+		want bool
+	}{
+		{"none", nil, false},
+		{"as it was begun", []sets.Move{late}, true},
+		{"to another Set", []sets.Move{move("main", late.Sections...)}, false},
+		{"some of the sections have arrived", []sets.Move{move("b", late.Sections[1])}, false},
+		{"beside another", []sets.Move{late, move("b", sets.Range{First: 7, Sections: 1})}, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if got := o.all(row.open); got != row.want {
+				t.Errorf("got %t, want %t", got, row.want)
+			}
+		})
 	}
 }

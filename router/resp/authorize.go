@@ -13,7 +13,7 @@ import (
 // Authorize has each command that takes or reads checked as the gRPC method that it stands
 // for. shown reads what a TLS connection showed. For before Serve; a nil guard lets
 // everything pass.
-func (s *Server) Authorize(guard *auth.Guard, shown func(*tls.ConnectionState) auth.Shown) {
+func (s *Server) Authorize(guard *auth.Guard, shown func(*tls.ConnectionState) auth.Evidence) {
 	s.guard, s.shown = guard, shown
 }
 
@@ -26,10 +26,10 @@ func (s *Server) CountRefused(r *rpc.Refused) {
 func (s *Server) Share(b *rpc.Budget) { s.budget = b }
 
 // look reads what a connection showed, after its handshake.
-func (s *Server) look(c net.Conn) auth.Shown {
+func (s *Server) look(c net.Conn) auth.Evidence {
 	secured, ok := c.(*tls.Conn)
 	if !ok || s.guard == nil {
-		return auth.Shown{}
+		return auth.Evidence{}
 	}
 	state := secured.ConnectionState()
 	return s.shown(&state)
@@ -44,7 +44,7 @@ func (s *session) authenticate(name, token string) error {
 	if s.guard == nil {
 		return errPassword
 	}
-	who := auth.Who{Token: token, Shown: s.who.Shown}
+	who := auth.Credentials{Token: token, Evidence: s.who.Evidence}
 	id, err := s.guard.Identify(who)
 	_, own, _ := strings.Cut(id, "/")
 	if wrong := err != nil || name != "" && name != "default" && name != own; wrong && s.guard.Mode() == auth.Require {

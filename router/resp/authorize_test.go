@@ -30,7 +30,7 @@ func guarded(t *testing.T) (*auth.Guard, auth.Token) {
 func TestATransactionIsAllowedAsAWholeOrNotAtAll(t *testing.T) {
 	guard, token := guarded(t)
 	eachWay(t, func() Numbers { return newCounters() }, func(s *Server) {
-		s.Authorize(guard, func(*tls.ConnectionState) auth.Shown { return auth.Shown{} })
+		s.Authorize(guard, func(*tls.ConnectionState) auth.Evidence { return auth.Evidence{} })
 	}, func(t *testing.T, s *Server, addr string, _ func()) {
 		c := dial(t, addr)
 		starts := func(want string, words ...string) {

@@ -187,9 +187,9 @@ func (g gated) Take(ctx context.Context, key client.Key, n uint32) (client.Range
 	return g.counters.Take(ctx, key, n)
 }
 
-func (g gated) NextBatchOnce(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []client.Request) ([]client.Range, error) {
+func (g gated) NextBatchIdempotent(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []client.Request) ([]client.Range, error) {
 	g.wait(ctx, uids...)
-	return g.counters.NextBatchOnce(ctx, space, uids, counts, requests)
+	return g.counters.NextBatchIdempotent(ctx, space, uids, counts, requests)
 }
 
 func (g gated) Begin(ctx context.Context, orders ...*stream.Order) {

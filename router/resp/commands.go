@@ -60,7 +60,7 @@ type session struct {
 	tx    *transaction // between MULTI and EXEC; nil: none
 
 	guard  *auth.Guard
-	who    auth.Who
+	who    auth.Credentials
 	proved bool // it has shown who it is
 
 	seat   *rpc.Seat

@@ -19,7 +19,7 @@ import (
 // for concurrent use.
 type Numbers interface {
 	Take(ctx context.Context, key client.Key, n uint32) (client.Range, error)
-	NextBatchOnce(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []client.Request) ([]client.Range, error)
+	NextBatchIdempotent(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []client.Request) ([]client.Range, error)
 	Lookup(ctx context.Context, key client.Key, id string) (client.Range, bool, error)
 	Current(ctx context.Context, space string, uids []seq.UID) ([]client.Value, error)
 	Generate(ctx context.Context, namespace string, count uint32) (client.IDs, error)
@@ -158,7 +158,7 @@ func (p *plan) sequences(ctx context.Context, g []*op) {
 				requests = append(requests, o.once.request)
 			}
 		}
-		got, err := p.from.NextBatchOnce(ctx, part[0].key.Space, uids, counts, requests)
+		got, err := p.from.NextBatchIdempotent(ctx, part[0].key.Space, uids, counts, requests)
 		for i, o := range part {
 			switch {
 			case err != nil:

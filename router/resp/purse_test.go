@@ -125,7 +125,7 @@ func TestPipelinesGoOnWhileMemoryIsShort(t *testing.T) {
 	})
 }
 
-func noEvidence(*tls.ConnectionState) auth.Shown { return auth.Shown{} }
+func noEvidence(*tls.ConnectionState) auth.Evidence { return auth.Evidence{} }
 
 func TestAStrangerMaySendLittle(t *testing.T) {
 	guard, token := guarded(t)

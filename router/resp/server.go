@@ -58,7 +58,7 @@ type Server struct {
 	guard *auth.Guard // nil: everybody may do everything
 	// refused counts the connections for which there is no place. If nil, none is counted.
 	refused *rpc.Refused
-	shown   func(*tls.ConnectionState) auth.Shown
+	shown   func(*tls.ConnectionState) auth.Evidence
 	waits   patience
 
 	maxPipeline atomic.Int64
@@ -291,7 +291,7 @@ func (s *Server) shake(ctx context.Context, c net.Conn, me *session) bool {
 			return false
 		}
 	}
-	me.who.Shown = s.look(c)
+	me.who.Evidence = s.look(c)
 	return true
 }
 

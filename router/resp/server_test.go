@@ -56,7 +56,7 @@ func (c *counters) Take(_ context.Context, key client.Key, n uint32) (client.Ran
 	return c.take(key, n), nil
 }
 
-func (c *counters) NextBatchOnce(_ context.Context, space string, uids []seq.UID, counts []uint32, requests []client.Request) ([]client.Range, error) {
+func (c *counters) NextBatchIdempotent(_ context.Context, space string, uids []seq.UID, counts []uint32, requests []client.Request) ([]client.Range, error) {
 	leave, err := c.enter()
 	defer leave()
 	if len(requests) > 0 && space != "orders" {
@@ -155,7 +155,7 @@ func (c *counters) Begin(ctx context.Context, orders ...*stream.Order) {
 			if len(counts) == 0 {
 				counts = slices.Repeat([]uint32{1}, len(o.UIDs))
 			}
-			got, err := c.NextBatchOnce(ctx, o.Space, o.UIDs, counts, nil)
+			got, err := c.NextBatchIdempotent(ctx, o.Space, o.UIDs, counts, nil)
 			if o.Ranges = got; err != nil {
 				o.Ranges = slices.Repeat([]client.Range{{Err: err}}, len(o.UIDs))
 			}

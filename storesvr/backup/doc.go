@@ -13,6 +13,6 @@
 //     refused;
 //   - what is parked, sealed or promised from the era before is void in the new one.
 //
-// What belongs here: files and states. Reading a running cluster is internal/ops/storecare's
+// What belongs here: files and states. Reading a running cluster is internal/ops/storeadmin's
 // business, and what a damaged database is that of disk.
 package backup

@@ -35,7 +35,7 @@ func of(name string, key client.Key, exact bool) *kind {
 			r, err := c.Take(ctx, key, 1)
 			return got{number: uint64(r.First), unordered: r.Unordered}, err
 		}
-		r, err := c.TakeOnce(ctx, key, 1, client.Request{ID: request})
+		r, err := c.TakeIdempotent(ctx, key, 1, client.Request{ID: request})
 		return got{number: uint64(r.First)}, err
 	}}
 }

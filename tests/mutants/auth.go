@@ -35,7 +35,7 @@ var authMutants = []mutant{
 	{rule: "revoked-tokens", name: "a stream is checked when it opens only", file: "internal/wire/rpc/authorize.go", in: []string{"internal/wire/rpc"}, edits: []edit{
 		{"		err := s.by.Check(s.who, s.method, m)\n", "		err := error(nil)\n"}}},
 	{rule: "a-token-decides", name: "a certificate mends an unknown token", file: "internal/wire/auth/guard.go", in: []string{"internal/wire/auth"}, edits: []edit{
-		{"	case w.Token != \"\":\n", "	case w.Token != \"\" && w.Shown.Identity.Role == \"\":\n"}}},
+		{"	case w.Token != \"\":\n", "	case w.Token != \"\" && w.Evidence.Identity.Role == \"\":\n"}}},
 	{rule: "quota", name: "a new policy gives a fresh burst", file: "internal/wire/auth/policy.go", in: []string{"internal/wire/auth"}, edits: []edit{
 		{"				g.quota = old.quota\n", "				_ = old\n"}}},
 	{rule: "quota", name: "a call costs one key", file: "internal/wire/auth/quota.go", in: []string{"internal/wire/auth"}, edits: []edit{
@@ -47,7 +47,7 @@ var authMutants = []mutant{
 	{rule: "own-cluster", name: "certificates of any cluster", file: "internal/wire/auth/identity.go", in: []string{"internal/wire/auth"}, edits: []edit{
 		{"	case id.Cluster != cluster && (others == nil || !others(id.Cluster)):\n", "	case id.Cluster == \"\":\n"}}},
 	{rule: "own-cluster", name: "a guard takes certificates of any cluster", file: "internal/wire/auth/guard.go", in: []string{"internal/wire/auth"}, edits: []edit{
-		{"	case !g.takes(p, w.Shown.Identity.Cluster):\n", "	case w.Shown.Identity.Cluster == \"\":\n"}}},
+		{"	case !g.takes(p, w.Evidence.Identity.Cluster):\n", "	case w.Evidence.Identity.Cluster == \"\":\n"}}},
 	{rule: "own-cluster", name: "whoever one Set trusts is of all", file: "internal/wire/auth/guard.go", in: []string{"internal/wire/auth"}, edits: []edit{
 		{"p != nil && slices.Contains(p.Clusters, cluster)", "p != nil && len(p.Clusters) > 0"}}},
 	{rule: "nodes-of-other-sets", name: "a node of another Set may do what those here may", file: "internal/wire/auth/guard.go", in: []string{"internal/wire/auth"}, edits: []edit{

@@ -3,25 +3,25 @@ package main
 // careMutants are those of an operator's hand: replacement, backup and restore.
 var careMutants = []mutant{
 	{line: 27, rule: "learner-filled-first", name: "replacement filled from one survivor",
-		file: "internal/ops/storecare/settle.go", in: []string{"internal/ops/storecare"}, edits: []edit{
+		file: "internal/ops/storeadmin/settle.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 			{"	for _, s := range sources {\n		for r, st := range s.has {\n", "	for _, s := range sources[:1] {\n		for r, st := range s.has {\n"}}},
 	{line: 27, rule: "learner-filled-first", name: "replacement made a voter unfilled, at the store",
-		file: "storesvr/members.go", in: []string{"internal/ops/storecare"}, edits: []edit{
+		file: "storesvr/members.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 			{"	case fresh, unfilled, m.self.Learner && own.Filled == 0:\n", "	case false && unfilled:\n"}}},
 	{rule: "lists-overlap-by-steps", name: "a store is removed though reads need fewer than writes",
-		file: "internal/ops/storecare/change.go", in: []string{"internal/ops/storecare"}, edits: []edit{
+		file: "internal/ops/storeadmin/change.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 			{"	}, c.raise(next), []Step{\n", "	}, []Step{\n"}}},
 	{rule: "lists-overlap-by-steps", name: "a store is added though reads need fewer than writes",
-		file: "internal/ops/storecare/change.go", in: []string{"internal/ops/storecare"}, edits: []edit{
+		file: "internal/ops/storeadmin/change.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 			{"R: max(c.list.R, c.list.W), W: c.list.W, Members: append(", "R: c.list.R, W: c.list.W, Members: append("}}},
 	{rule: "lists-overlap-by-steps", name: "a replacement goes back to reads that need one store",
-		file: "internal/ops/storecare/change.go", in: []string{"internal/ops/storecare"}, edits: []edit{
+		file: "internal/ops/storeadmin/change.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 			{"		d.R = max(d.R, d.W)", "		d.R = min(d.R, d.W)"}}},
 	{rule: "lists-overlap-by-steps", name: "a change that a build of before began cannot be ended",
-		file: "internal/ops/storecare/change.go", in: []string{"internal/ops/storecare"}, edits: []edit{
+		file: "internal/ops/storeadmin/change.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 			{"return append(c.raise(c.whole()), c.finish()...)", "return c.finish()"}}},
 	{rule: "lists-overlap-by-steps", name: "documents are read before so many stores vote as a read needs",
-		file: "internal/ops/storecare/settle.go", in: []string{"internal/ops/storecare"}, edits: []edit{
+		file: "internal/ops/storeadmin/settle.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 			{"err == nil && len(voters) < c.list.R {", "false {"}}},
 	{rule: "care-knows-the-change", name: "a command goes on though it cannot read the change under way",
 		file: "internal/ops/storecare/care.go", in: []string{"internal/ops/storecare"}, edits: []edit{

@@ -30,7 +30,7 @@ var copyMutants = []mutant{
 		{"{ return w.database + w.journal }", "{ return w.database }"}}},
 	{rule: "exact-journal", name: "what is remembered of fellows waits for a register to change", file: "storesvr/core.go", in: []string{"storesvr"}, edits: []edit{
 		{"	if !update.Empty() || len(entries) > 0 {\n", "	if !update.Empty() {\n"}}},
-	{rule: "exact-settle", name: "copies are merged by the longer one", file: "quorum/state.go", in: []string{"internal/ops/storecare", "quorum"}, edits: []edit{
+	{rule: "exact-settle", name: "copies are merged by the longer one", file: "quorum/state.go", in: []string{"internal/ops/storeadmin", "quorum"}, edits: []edit{
 		{"	if c := a.Accepted.Compare(b.Accepted); c < 0 || c == 0 && a.PayloadMax < b.PayloadMax {\n", "	if a.PayloadMax < b.PayloadMax {\n"}}},
 	{rule: "exact-settle", name: "a copy is taken though its promise was refused", file: "storesvr/acceptor/care.go", in: []string{"storesvr/acceptor"}, edits: []edit{
 		{"	if err != nil || !take {", "	if !take {"}}},
@@ -38,7 +38,7 @@ var copyMutants = []mutant{
 		{"			if err := f.Sync(); err != nil {\n", "			if err := error(nil); err != nil {\n"}}},
 	{rule: "exact-settle", name: "a voter takes a copy below its promise", file: "storesvr/acceptor/care.go", in: []string{"storesvr/acceptor"}, edits: []edit{
 		{"(learner || !whole.At().Epoch.Less(reg.state().Promised))", "true"}}},
-	{rule: "exact-settle", name: "settle does not wait for W copies", file: "internal/ops/storecare/settle.go", in: []string{"internal/ops/storecare"}, edits: []edit{
+	{rule: "exact-settle", name: "settle does not wait for W copies", file: "internal/ops/storeadmin/settle.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 		{"		if have < c.list.W {\n", "		if have < 1 {\n"}}},
 	{rule: "exact-restore", name: "UIDs that the backup does not know begin at one", file: "exact/state.go", in: []string{"storesvr/backup"}, edits: []edit{
 		{"	return s.floor\n", "	return 0\n"}}},

@@ -88,7 +88,7 @@ var exactMutants = []mutant{
 		{"	if place.Load() != unheard && off > ", "	if off < 0 && off > "}}},
 	{rule: "exact-follows", name: "a clock is heard once", file: "quorum/clocks.go", in: []string{"quorum"}, edits: []edit{
 		{"	place.Store(time.UnixMilli(ms).UnixNano() - int64(now))\n", "	place.CompareAndSwap(unheard, time.UnixMilli(ms).UnixNano()-int64(now))\n"}}},
-	{rule: "exact-follows", name: "the clock of a store that was removed counts for the next in its place", file: "quorum/council.go", in: []string{"quorum"}, edits: []edit{
+	{rule: "exact-follows", name: "the clock of a store that was removed counts for the next in its place", file: "quorum/voters.go", in: []string{"quorum"}, edits: []edit{
 		{"		l.clocks[slot].Store(unheard)\n", "		l.clocks[slot].Store(0)\n"}}},
 	{rule: "exact-follows", name: "a section goes by the time when its copy was read", file: "allocsvr/logs/logs.go", in: []string{"allocsvr/logs"}, edits: []edit{
 		{"	if l.cfg.StoreTime != nil {\n", "	if l.cfg.StoreTime != nil && false {\n"}}},
@@ -106,9 +106,9 @@ var exactMutants = []mutant{
 		{"	if _, known := o.state.last[uid]; !known {\n", "	if _, known := o.state.last[uid]; !known && to == 0 {\n"}}},
 	{rule: "exact-copies", name: "the longest ids count as short ones", file: "exact/state.go", in: []string{"exact"}, edits: []edit{
 		{"10 + 1 + MaxID + 8 + 10 + 10 + 5", "10 + 1 + 16 + 8 + 10 + 10 + 5"}}},
-	{rule: "exact-settles", name: "a backup has what one store alone has", file: "internal/ops/storecare/snapshot.go", in: []string{"internal/ops/storecare"}, edits: []edit{
+	{rule: "exact-settles", name: "a backup has what one store alone has", file: "internal/ops/storeadmin/snapshot.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 		{"	if err := c.confirm(ctx, voters, all); err != nil {\n", "	if err := error(nil); err != nil {\n"}}},
-	{rule: "exact-settles", name: "settle ends though fewer than W stores have all", file: "internal/ops/storecare/settle.go", in: []string{"internal/ops/storecare"}, edits: []edit{
+	{rule: "exact-settles", name: "settle ends though fewer than W stores have all", file: "internal/ops/storeadmin/settle.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 		{"		if have < c.list.W {\n", "		if have == 0 {\n"}}},
 	{rule: "exact-batches", name: "an answer does not wait for W stores", file: "allocsvr/logs/log.go", in: []string{"allocsvr/logs"}, edits: []edit{
 		{"	case out.State == quorum.Won:\n		g.owner", "	case out.State == quorum.Won, out.State == quorum.Unknown:\n		g.owner"}}},
@@ -130,6 +130,6 @@ var exactMutants = []mutant{
 		{"errors.Is(err, ErrClosed) || err == errLater {\n", "err == errLater {\n"}}},
 	{rule: "exact-asks", name: "each key of a call waits for a commit of its own", file: "allocsvr/logs/finder.go", in: []string{"allocsvr/logs"}, edits: []edit{
 		{"			return ask(k, g)\n		})\n	}\n", "			return ask(k, g)\n		})\n		if errs[k] == nil {\n			_ = tickets[k].Wait(ctx)\n		}\n	}\n"}}},
-	{rule: "exact-seals", name: "the log of a sealed section goes on", file: "allocsvr/section/cell.go", in: []string{"allocsvr/section"}, edits: []edit{
+	{rule: "exact-seals", name: "the log of a sealed section goes on", file: "allocsvr/section/section.go", in: []string{"allocsvr/section"}, edits: []edit{
 		{"	c.endLog()\n	c.state, c.target = Sealed, 0\n", "	c.state, c.target = Sealed, 0\n"}}},
 }

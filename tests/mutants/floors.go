@@ -11,12 +11,12 @@ var floorMutants = []mutant{
 			{"Max: max(st.Max, floor), Floor", "Max: st.Max, Floor"}}},
 	{rule: "floors-of-the-era", name: "a floor does not travel", file: "internal/wire/storewire/reply.go", in: []string{"internal/wire/storewire"}, edits: []edit{
 		{"			Floor:     res.GetFloor(),\n", ""}}},
-	{rule: "learners-have-the-floors", name: "a learner is made without the floors", file: "storesvr/init.go", in: []string{"internal/ops/storecare"}, edits: []edit{
+	{rule: "learners-have-the-floors", name: "a learner is made without the floors", file: "storesvr/init.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 		{"disk.Filling{Floors: disk.Floors{Floors: cfg.Floors}, ", "disk.Filling{"}}},
 	{rule: "learners-have-the-floors", name: "a learner is not told of the floors", file: "cmd/storesvr/learner.go", in: []string{"cmd/storesvr"}, edits: []edit{
 		{", Floors: id.Floors, Zone: o.zone, ", ", Zone: o.zone, "}}},
 	{rule: "backups-have-the-floors", name: "the floors of the voters are not in a backup",
-		file: "internal/ops/storecare/snapshot.go", in: []string{"internal/ops/storecare"}, edits: []edit{
+		file: "internal/ops/storeadmin/snapshot.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 			{"snap.Floors.Over(s.id.Floors), max(", "snap.Floors, max("}}},
 	{rule: "backups-have-the-floors", name: "the floor of tags falls with the next restore",
 		file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
@@ -34,7 +34,7 @@ var floorMutants = []mutant{
 		{"		return f.Section\n", "		return 0\n"}}},
 	{rule: "floors-of-the-era", name: "exact sections have no floor", file: "storesvr/journal/journal.go", in: []string{"storesvr"}, edits: []edit{
 		{"exact.Beginning(j.cfg.Floor)", "exact.Beginning(0)"}}},
-	{rule: "floors-of-the-era", name: "the floor of sections is not told", file: "internal/wire/storewire/reply.go", in: []string{"internal/ops/storecare"}, edits: []edit{
+	{rule: "floors-of-the-era", name: "the floor of sections is not told", file: "internal/wire/storewire/reply.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 		{", SectionFloor: id.Floors.Section", ""}}},
 	{rule: "every-kind-has-rules", name: "a kind without a rule keeps its numbers in a restore",
 		file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
@@ -43,7 +43,7 @@ var floorMutants = []mutant{
 	{rule: "every-kind-has-rules", name: "a column of the table is empty", file: "seq/kinds.go", in: []string{"seq"}, edits: []edit{
 		{"\"worker\", ByLease, OnPrepare, Mark, Keep, WorkerFloor}", "\"worker\", ByLease, OnPrepare, Mark, Keep, 0}"}}},
 	{rule: "backups-are-whole", name: "a space that was decided and told to nobody is not in a backup",
-		file: "internal/ops/storecare/snapshot.go", in: []string{"internal/ops/storecare"}, edits: []edit{
+		file: "internal/ops/storeadmin/snapshot.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 			{"		if decided.Extends(have) {\n", "		if have.Extends(decided) {\n"}}},
 	{rule: "floor-above-the-backup", name: "the floor of worker ids goes by the time of the restore alone",
 		file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{

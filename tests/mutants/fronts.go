@@ -22,7 +22,7 @@ var frontMutants = []mutant{
 		file: "allocsvr/alloc.go", in: []string{"allocsvr"}, edits: []edit{
 			{"	if g.owner.Leaving() {\n		return nil\n", "	if false {\n		return nil\n"}}},
 	{rule: "members-found-again", name: "an AllocSvr that starts ends where the members change meanwhile",
-		file: "allocsvr/connect.go", in: []string{"tests/wholepath"}, edits: []edit{
+		file: "allocsvr/connect.go", in: []string{"tests/integration"}, edits: []edit{
 			{"if !again && fatal(err) ||", "if _ = again; fatal(err) ||"}}},
 	{rule: "listener-outlives-the-start", name: "the listener ends with the server that answers at the start",
 		file: "allocsvr/starting.go", in: []string{"allocsvr"}, edits: []edit{

@@ -19,9 +19,9 @@ var limitMutants = []mutant{
 		{"	from := max(ceiling, of.upTo)\n", "	from := ceiling\n"}}},
 	{rule: "raises-add-up", name: "the sum is of less than an hour", file: "allocsvr/section/raisebudget.go", in: []string{"allocsvr/section"}, edits: []edit{
 		{"int64(time.Hour / raiseSlot)", "int64(time.Hour/raiseSlot) - 1"}}},
-	{rule: "raises-add-up", name: "the raises of an exact space do not add up", file: "allocsvr/section/once.go", in: []string{"allocsvr"}, edits: []edit{
+	{rule: "raises-add-up", name: "the raises of an exact space do not add up", file: "allocsvr/section/idempotent.go", in: []string{"allocsvr"}, edits: []edit{
 		{"	if last == 0 || r.charged {\n", "	if true {\n"}}},
-	{rule: "raises-add-up", name: "the keys that fill an exact space add up", file: "allocsvr/section/once.go", in: []string{"allocsvr"}, edits: []edit{
+	{rule: "raises-add-up", name: "the keys that fill an exact space add up", file: "allocsvr/section/idempotent.go", in: []string{"allocsvr"}, edits: []edit{
 		{"	if last == 0 || r.charged {\n", "	if r.charged {\n"}}},
 	{rule: "claimed-callers-are-bounded", name: "a host that names callers gets a worker id for each", file: "allocsvr/globalid/workers/share.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 		{"		if used*3 > after.Size*2 {\n", "		if false {\n"}}},
@@ -31,11 +31,11 @@ var limitMutants = []mutant{
 		{"behind, host\n", "behind, \"\"\n"}}},
 	{rule: "claimed-callers-are-bounded", name: "a router passes on what a caller says of itself", file: "internal/wire/rpc/caller.go", in: []string{"internal/wire/rpc"}, edits: []edit{
 		{"cmp.Or(via, name)", "cmp.Or(name, via)"}}},
-	{rule: "claimed-callers-are-bounded", name: "a router says for nobody that it asks for worker ids", file: "router/snowflake.go", in: []string{"tests/wholepath"}, edits: []edit{
+	{rule: "claimed-callers-are-bounded", name: "a router says for nobody that it asks for worker ids", file: "router/snowflake.go", in: []string{"tests/integration"}, edits: []edit{
 		{"Delegate(rpc.For(ctx, s.guard), r)", "Delegate(ctx, r)"}}},
-	{rule: "refusals-are-shown", name: "an alloc keeps quiet about what it refused", file: "allocsvr/api/admin.go", in: []string{"tests/wholepath"}, edits: []edit{
+	{rule: "refusals-are-shown", name: "an alloc keeps quiet about what it refused", file: "allocsvr/api/admin.go", in: []string{"tests/integration"}, edits: []edit{
 		{"	reply.Refused = s.Refused.RecentToProto()\n", ""}}},
-	{rule: "refusals-are-shown", name: "an alloc keeps what a store refused to itself", file: "allocsvr/backend.go", in: []string{"tests/wholepath"}, edits: []edit{
+	{rule: "refusals-are-shown", name: "an alloc keeps what a store refused to itself", file: "allocsvr/backend.go", in: []string{"tests/integration"}, edits: []edit{
 		{"			out[i].Refused = id.GetRefused()\n", ""}}},
 	{rule: "refusals-are-shown", name: "seqctl keeps quiet about refusals", file: "internal/ops/survey/troubles.go", in: []string{"internal/ops/survey"}, edits: []edit{
 		{"	out = append(out, s.refusalNotes()...)\n", ""}}},

@@ -57,7 +57,7 @@ var callerLifeMutants = []mutant{
 		{"			of.Poke() // the table may name nodes that are gone\n", "			_ = of\n"}}},
 	{rule: "region-by-incarnation", name: "another region of this name is this cluster", file: "allocsvr/globalid/regions/regions.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 		{"c.ID == other.ID && !errors.Is(c.Life.Check(other.Life), seq.ErrForeignCluster)", "c.ID == other.ID"}}},
-	{rule: "set-add-looks-at-use", name: "a cluster that was called becomes a Set", file: "internal/ops/setcare/root.go", in: []string{"allocsvr"}, edits: []edit{
+	{rule: "set-add-looks-at-use", name: "a cluster that was called becomes a Set", file: "internal/ops/setadmin/root.go", in: []string{"allocsvr"}, edits: []edit{
 		{"		if used > 0 {\n", "		if false {\n"}}},
 	{rule: "set-add-looks-at-use", name: "a node that was called joins", file: "allocsvr/api/join.go", in: []string{"allocsvr"}, edits: []edit{
 		{"if n := s.used(); n > 0 && ", "if n := s.used(); false && "}}},

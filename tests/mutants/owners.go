@@ -8,25 +8,25 @@ var ownerMutants = []mutant{
 		file: "cmd/allocsvr/supervise.go", in: []string{"cmd/allocsvr"}, edits: []edit{
 			{"	for pause := firstPause; ; {\n		secret := seq.NewSecret(s.node)\n", "	secret := seq.NewSecret(s.node)\n	for pause := firstPause; ; {\n"}}},
 	{line: 10, rule: "unknown-step-unused", name: "new range used after an ambiguous STEP",
-		file: "allocsvr/tenure/raise.go", in: []string{"allocsvr/tenure", "allocsvr"}, edits: []edit{
+		file: "allocsvr/ownership/raise.go", in: []string{"allocsvr/ownership", "allocsvr"}, edits: []edit{
 			{"			r.Unconfirmed(step, out)\n			again = append(again, r)\n", "			r.Confirmed(step)\n"}}},
 	{line: 12, rule: "base-of-all-promises", name: "base from the owner's own memory, not from the promises",
 		file: "allocsvr/owner/acquire.go", in: []string{"allocsvr/owner", "allocsvr"}, edits: []edit{
 			{"	t.table = counters.New(out.Max)\n", "	t.table = counters.New(t.max)\n"}}},
-	{line: 13, rule: "nack-decides", name: "owner goes on after NACK", file: "allocsvr/tenure/raise.go", in: []string{"allocsvr/tenure", "allocsvr"}, edits: []edit{
+	{line: 13, rule: "nack-decides", name: "owner goes on after NACK", file: "allocsvr/ownership/raise.go", in: []string{"allocsvr/ownership", "allocsvr"}, edits: []edit{
 		{"			r.Lost(step, out)\n", "			again = append(again, r)\n"}}},
 	{rule: "noted-before-attached", name: "a lease is asked for before the owner can hear of its loss",
-		file: "allocsvr/tenure/acquire.go", in: []string{"allocsvr/tenure"}, edits: []edit{
+		file: "allocsvr/ownership/acquire.go", in: []string{"allocsvr/ownership"}, edits: []edit{
 			{"		if g.Bid.Confirmed(g.Epoch) {\n			g.Hold = h.Leases.Attach(g.Bid.Register(), g.Epoch.Round)\n",
 				"		g.Hold = h.Leases.Attach(g.Bid.Register(), g.Epoch.Round)\n		if g.Bid.Confirmed(g.Epoch) {\n"}}},
 	{rule: "unconfirmed-is-no-owner", name: "a register is owned though its first ceiling is not confirmed",
-		file: "allocsvr/tenure/acquire.go", in: []string{"allocsvr/tenure"}, edits: []edit{
+		file: "allocsvr/ownership/acquire.go", in: []string{"allocsvr/ownership"}, edits: []edit{
 			{"			promised[i].Bid.Failed(Confirming, out)\n			continue\n", "			_ = Confirming\n"}}},
 	{line: 17, rule: "lease-asked-each-batch", name: "cached lease flag",
-		file: "allocsvr/section/cell.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
+		file: "allocsvr/section/section.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
 			{"	if now < c.until && c.losses == losses {\n", "	if c.until > 0 && c.losses+1 > 0 {\n"}}},
 	{line: 17, rule: "lease-asked-each-batch", name: "a lease's end kept though a store has lost it",
-		file: "allocsvr/section/cell.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
+		file: "allocsvr/section/section.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
 			{"	if now < c.until && c.losses == losses {\n", "	if now < c.until && c.losses <= losses {\n"}}},
 	{rule: "missed-promises-are-brought", name: "a store that missed a promise is left to the next step", file: "quorum/lease.go", in: []string{"quorum", "allocsvr"}, edits: []edit{
 		{"	if l.cfg.Step != nil {\n", "	if false {\n"}}},
@@ -34,11 +34,11 @@ var ownerMutants = []mutant{
 		{"	l.losses.Add(1)\n", ""}}},
 	{line: 18, rule: "clock-after-last-request", name: "lease checked before the batch closed",
 		file: "allocsvr/section/take.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
-			{"	k.Pass(t.Moment())\n", "	m := t.Moment()\n	k.came = m.now\n	k.Pass(m)\n"},
+			{"	k.Pass(t.BatchClock())\n", "	m := t.BatchClock()\n	k.came = m.now\n	k.Pass(m)\n"},
 			{"	pending []int\n", "	pending []int\n	came    time.Duration\n"},
 			{"	now := t.table.clock.Now()\n	lapsed := !c.leased(now)\n", "	lapsed := !c.leased(t.came)\n"}}},
 	{rule: "near-as-by-the-network", name: "a caller within the process takes of a strict space without the stores",
-		file: "allocsvr/section/near.go", in: []string{"allocsvr/section"}, edits: []edit{
+		file: "allocsvr/section/local.go", in: []string{"allocsvr/section"}, edits: []edit{
 			{"	if space.Mode == seq.Strict {\n", "	if false {\n"}}},
 	{rule: "near-as-by-the-network", name: "a key that has its numbers is asked for again",
 		file: "internal/sdk/call/begin.go", in: []string{"client"}, edits: []edit{
@@ -46,7 +46,7 @@ var ownerMutants = []mutant{
 	{line: 23, rule: "seal-before-release", name: "release before in-flight increments ended, in a hand-over",
 		file: "allocsvr/owner/give.go", in: []string{"allocsvr/owner", "allocsvr"}, edits: []edit{
 			{"	var sealed []handover.Sealed\n",
-				"	v, _ := g.sections.Cell(ids[0]).View()\n	early := []quorum.LeaseItem{{Register: seq.SectionRegister(ids[0]), Round: v.Epoch.Round}}\n" +
+				"	v, _ := g.sections.Section(ids[0]).View()\n	early := []quorum.LeaseItem{{Register: seq.SectionRegister(ids[0]), Round: v.Epoch.Round}}\n" +
 					"	if err := g.holder.Release(ctx, early, to.Session); err != nil {\n		return 0, err\n	}\n" +
 					"	var sealed []handover.Sealed\n"}}},
 	{line: 23, rule: "seal-before-release", name: "release before in-flight increments ended, at the end",
@@ -80,10 +80,10 @@ var ownerMutants = []mutant{
 		file: "allocsvr/section/current.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
 			{"		case c.state == Owned:\n", "		case c.state == Owned || c.state == Sealed:\n"}}},
 	{rule: "ceiling-above-counters", name: "a section is installed though its counters are above its ceiling",
-		file: "allocsvr/section/cell.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
+		file: "allocsvr/section/section.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
 			{"	if table.High() > confirmed || table.Base()", "	if table.Base()"}}},
 	{rule: "left-means-left", name: "a section is installed in a node that has left",
-		file: "allocsvr/section/cell.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
+		file: "allocsvr/section/section.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
 			{"	if t.closed.Load() {\n		c.clear(\"\")\n		return false, nil\n", "	if t.closed.Load() && false {\n		c.clear(\"\")\n		return false, nil\n"}}},
 	{rule: "leave-gives-all", name: "a node that leaves keeps the arbiter's register",
 		file: "allocsvr/owner/owner.go", in: []string{"allocsvr/owner", "allocsvr"}, edits: []edit{

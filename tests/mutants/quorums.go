@@ -40,7 +40,7 @@ var quorumMutants = []mutant{
 	{rule: "document-at-w", name: "R stores that agree confirm a document", file: "quorum/document.go", in: []string{"quorum"}, edits: []edit{
 		{"v.confirmed = alike >= cfg.W", "v.confirmed = alike >= cfg.R"}}},
 	{rule: "settle-chooses", name: "a document that is settled is read and not chosen anew",
-		file: "quorum/document.go", in: []string{"quorum", "internal/ops/storecare"}, edits: []edit{
+		file: "quorum/document.go", in: []string{"quorum", "internal/ops/storeadmin"}, edits: []edit{
 			{"		return o.carryOn(ctx, found, epoch)\n	})\n	if err != nil {\n		return fmt.Errorf(\"settle",
 				"		_, _ = found, epoch\n		return Document{}, nil\n	})\n	if err != nil {\n		return fmt.Errorf(\"settle"}}},
 	{rule: "release-follows-the-list", name: "a release ends at a member list that is newer than its own",
@@ -51,14 +51,14 @@ var quorumMutants = []mutant{
 	{rule: "lists-are-told-apart", name: "the hash of a member list does not tell where a uuid ends",
 		file: "quorum/members.go", in: []string{"quorum"}, edits: []edit{
 			{"		h.Write(size[:])\n", ""}}},
-	{rule: "gone-stores-do-not-count", name: "a store that went is renewed and counted on", file: "quorum/council.go", in: []string{"quorum"}, edits: []edit{
+	{rule: "gone-stores-do-not-count", name: "a store that went is renewed and counted on", file: "quorum/voters.go", in: []string{"quorum"}, edits: []edit{
 		{"			l.retire(s)\n", ""}}},
-	{rule: "new-stores-are-renewed", name: "a store that came is not renewed", file: "quorum/council.go", in: []string{"quorum"}, edits: []edit{
+	{rule: "new-stores-are-renewed", name: "a store that came is not renewed", file: "quorum/voters.go", in: []string{"quorum"}, edits: []edit{
 		{"	for _, s := range fresh {\n		l.startLoop(s)\n	}\n", "	_ = fresh\n"}}},
 	{rule: "vanished-sessions-are-told", name: "a session that no store has ever had is not ended",
 		file: "quorum/sessions.go", in: []string{"quorum"}, edits: []edit{
 			{"n[vanished] >= w || n[present] == 0", "n[vanished] >= w || n[vanished] > 0 && n[present] == 0"}}},
 	{rule: "retired-stores-do-not-count", name: "a store that has left the list still holds leases",
-		file: "quorum/council.go", in: []string{"quorum"}, edits: []edit{
+		file: "quorum/voters.go", in: []string{"quorum"}, edits: []edit{
 			{"	for _, h := range l.holds {\n		l.detach(h, s)\n		h.told", "	for _, h := range l.holds {\n		h.told"}}},
 }

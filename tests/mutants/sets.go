@@ -20,12 +20,12 @@ var setsMutants = []mutant{
 	},
 	{
 		rule: "sets-settled-above", name: "the registers of the others do not say how far a section went there",
-		file: "internal/ops/setcare/settle.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/settle.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "max(f.Ceilings[id], maxes[id], s.records[one.Name].At(id).Above)", new: "max(f.Ceilings[id], maxes[id]*0, s.records[one.Name].At(id).Above)"}},
 	},
 	{
 		rule: "sets-settled-above", name: "the others do not note where a settled Set begins",
-		file: "internal/ops/setcare/settle.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/settle.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "sets.Step{Op: sets.Refuse, Move: f.Number, Above: f.Ceilings}", new: "sets.Step{Op: sets.Refuse, Move: f.Number}"}},
 	},
 	{
@@ -40,17 +40,17 @@ var setsMutants = []mutant{
 	},
 	{
 		rule: "sets-settled-moves", name: "a settled root does not learn of moves between other Sets",
-		file: "internal/ops/setcare/settle.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/settle.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "rpc.SetMovesToProto(f.Open)", new: "rpc.SetMovesToProto(f.Open[:0])"}},
 	},
 	{
 		rule: "sets-settled-moves", name: "a move that a settled root does not know seals all the same",
-		file: "internal/ops/setcare/survey.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/survey.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "if in != \"\" && !leaving && ", new: "if in == \"none\" && !leaving && "}},
 	},
 	{
 		rule: "sets-settled-moves", name: "what a move between other Sets has opened is taken out of it",
-		file: "internal/ops/setcare/survey.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/survey.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "if in != \"\" && !leaving && ", new: "if in != \"\" && (leaving || true) && "}},
 	},
 	{
@@ -70,7 +70,7 @@ var setsMutants = []mutant{
 	},
 	{
 		rule: "sets-same-space", name: "a section moves to a Set where it is of another space",
-		file: "internal/ops/setcare/mover.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/mover.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "	if err := alike(ctx, m.From, m.To, ids); err != nil { // before anything is sealed\n", new: "	if err := alike(ctx, m.From, m.To, nil); err != nil {\n"}},
 	},
 	{
@@ -122,7 +122,7 @@ var setsMutants = []mutant{
 		rule: "sets-record-after-promise", name: "the record is read before the promise",
 		file: "allocsvr/owner/acquire.go", in: []string{"allocsvr/owner"},
 		edits: []edit{{old: "	if t.done.read == nil {\n		t.done.read = t.o.reading(t.ctx)\n	}\n", new: ""},
-			{old: "	gained := tenure.Acquire(ctx, o.holder, tries)\n	t1", new: "	done.read = o.reading(ctx)\n	_, _ = done.read()\n	gained := tenure.Acquire(ctx, o.holder, tries)\n	t1"}},
+			{old: "	gained := ownership.Acquire(ctx, o.holder, tries)\n	t1", new: "	done.read = o.reading(ctx)\n	_, _ = done.read()\n	gained := ownership.Acquire(ctx, o.holder, tries)\n	t1"}},
 	},
 	{
 		rule: "sets-stopped-own", name: "a node stops what it may have lost, and tells its own ceiling",
@@ -152,7 +152,7 @@ var setsMutants = []mutant{
 	{
 		rule: "sets-exact-settled", name: "a Set that never had a section of an exact space does not say so",
 		file: "allocsvr/owner/moves.go", in: []string{"allocsvr"},
-		edits: []edit{{old: "if p := record.At(id); p.State == sets.Sealed && m.o.sections.Cell(id).Space().Mode == seq.Exact {", new: "if m.o.sections.Cell(id).Space().Mode == seq.Exact {"}},
+		edits: []edit{{old: "if p := record.At(id); p.State == sets.Sealed && m.o.sections.Section(id).Space().Mode == seq.Exact {", new: "if m.o.sections.Section(id).Space().Mode == seq.Exact {"}},
 	},
 	{
 		rule: "sets-own-max", name: "a section that comes back begins below what the Set handed out itself",
@@ -171,7 +171,7 @@ var setsMutants = []mutant{
 	},
 	{
 		rule: "sets-refuse-first", name: "a sealed section is reopened before the other Set has refused",
-		file: "internal/ops/setcare/mover.go", in: []string{"allocsvr"}, sim: true,
+		file: "internal/ops/setadmin/mover.go", in: []string{"allocsvr"}, sim: true,
 		edits: []edit{{old: "	if len(sealed) > 0 {\n", new: "	if false {\n"}},
 	},
 	{
@@ -186,7 +186,7 @@ var setsMutants = []mutant{
 	},
 	{
 		rule: "sets-message-size", name: "a batch is opened by one message",
-		file: "internal/ops/setcare/mover.go", in: []string{"internal/ops/setcare"},
+		file: "internal/ops/setadmin/mover.go", in: []string{"internal/ops/setadmin"},
 		edits: []edit{{old: "size > rpc.MaxCounters && len(req.Sections) > 0 {", new: "size > 100*rpc.MaxCounters {"}},
 	},
 	{
@@ -206,17 +206,17 @@ var setsMutants = []mutant{
 	},
 	{
 		rule: "sets-move-to-limbo", name: "sections are stopped for a Set that can neither take nor refuse them",
-		file: "internal/ops/setcare/mover.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/mover.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "	} else if err := m.settled(record, ids); err != nil {\n		return fmt.Errorf(\"move", new: "	} else if err := m.settled(record, nil); err != nil {\n		return fmt.Errorf(\"move"}},
 	},
 	{
 		rule: "sets-settle-asks-all", name: "a restored Set is settled by the map alone",
-		file: "internal/ops/setcare/survey.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/survey.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "			case p.State == sets.Active, p.State == sets.Sealed && p.To != s.Set: // if it is on its way, then not from here\n", new: "			case s.m.Sets[s.m.Index(id)].Name == name && p.State == sets.Active:\n"}},
 	},
 	{
 		rule: "sets-settle-refuses", name: "a section is settled before other Sets refuse it",
-		file: "internal/ops/setcare/survey.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/survey.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "err := s.all[name].step(ctx, sets.Step{Op: sets.Refuse, Move: f.Number}, open)", new: "var err error"}},
 	},
 	{
@@ -226,7 +226,7 @@ var setsMutants = []mutant{
 	},
 	{
 		rule: "sets-settled-refuses", name: "a move to a Set that has settled the section otherwise is never over",
-		file: "internal/ops/setcare/mover.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/mover.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "case p.Never(m.Move.ID): ", new: "case false: "}},
 	},
 	{
@@ -251,32 +251,32 @@ var setsMutants = []mutant{
 	},
 	{
 		rule: "sets-back-from-elsewhere", name: "a move from where a section is not can still seal it once it was taken back",
-		file: "internal/ops/setcare/mover.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/mover.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "{{sets.Refuse, never}, ", new: "{"}},
 	},
 	{
 		rule: "sets-all-restored", name: "of what is in limbo in several Sets the others do not give it away",
-		file: "internal/ops/setcare/settle.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/settle.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "		if len(give) > 0 && err == nil {\n", new: "		if false {\n"}},
 	},
 	{
 		rule: "sets-all-restored", name: "Sets that were all restored each take a section",
-		file: "internal/ops/setcare/survey.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/survey.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "		if f.In[id] == s.Set {\n", new: "		if false {\n"}},
 	},
 	{
 		rule: "sets-all-restored", name: "what settlements have skipped since the backups is handed out again",
-		file: "internal/ops/setcare/settle.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/settle.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "	if len(rivals) == 0 {\n", new: "	if true {\n"}},
 	},
 	{
 		rule: "sets-all-restored", name: "the map of a restored root gives away what is in limbo elsewhere",
-		file: "internal/ops/setcare/survey.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/survey.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "; s.records[named].At(id).State == sets.Limbo {\n", new: "; false {\n"}},
 	},
 	{
 		rule: "sets-lost", name: "a section that no Set has stays so",
-		file: "internal/ops/setcare/settle.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/settle.go", in: []string{"allocsvr"},
 		edits: []edit{{old: " || s.lost(id) {", new: " {"}},
 	},
 	{
@@ -286,12 +286,12 @@ var setsMutants = []mutant{
 	},
 	{
 		rule: "sets-added", name: "spaces that are added to a settled Set are in limbo",
-		file: "internal/ops/setcare/settle.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/settle.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "	if err := s.rest(ctx, number); err != nil || !s.m.Restored {\n", new: "	if !s.m.Restored {\n"}},
 	},
 	{
 		rule: "sets-added", name: "a Set has a space that is elsewhere as soon as it is added",
-		file: "internal/ops/setcare/settle.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/settle.go", in: []string{"allocsvr"},
 		edits: []edit{{old: " || own.sections < s.sections() {\n", new: " {\n"}},
 	},
 	{
@@ -311,7 +311,7 @@ var setsMutants = []mutant{
 	},
 	{
 		rule: "sets-join-checked", name: "the map has a Set that may not join",
-		file: "internal/ops/setcare/root.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/root.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "	if err := joins(ctx, s, record, rootAddrs, cluster); err != nil {", new: "	if err := joins(ctx, s, record, rootAddrs, cluster); err != nil && false {"}},
 	},
 	{

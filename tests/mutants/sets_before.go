@@ -34,17 +34,17 @@ var beforeSetsMutants = []mutant{
 	},
 	{
 		rule: "settle-knows-all-sets", name: "a root whose map names no other Set keeps everything",
-		file: "internal/ops/setcare/settle.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/settle.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "len(s.m.Sets) < 2 {", new: "false {"}},
 	},
 	{
 		rule: "settle-knows-all-sets", name: "a Set that another has heard of is not missed",
-		file: "internal/ops/setcare/missing.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/missing.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "			if !known {\n", new: "			if false && !known {\n"}},
 	},
 	{
 		rule: "settle-knows-all-sets", name: "a Set that has got sections of another is not missed",
-		file: "internal/ops/setcare/missing.go", in: []string{"allocsvr"},
+		file: "internal/ops/setadmin/missing.go", in: []string{"allocsvr"},
 		edits: []edit{{old: "p.To != \"\" && err != nil {", new: "p.To != \"\" && err != nil && false {"}},
 	},
 	{

@@ -98,7 +98,7 @@ var setCallerMutants = []mutant{
 	},
 	{
 		rule: "one-set-has-half", name: "tags count at no Set",
-		file: "router/door.go", in: []string{"router"},
+		file: "router/admission.go", in: []string{"router"},
 		edits: []edit{{old: "	return d.inWork.Enter(ctx, 0, 0)\n", new: "	return d.any(ctx)\n"}},
 	},
 	{

@@ -70,12 +70,12 @@ var versionMutants = []mutant{
 	},
 	{
 		rule: "required-protocol", name: "a learner that was made without is filled without",
-		file: "internal/ops/storecare/settle.go", in: []string{"internal/ops/storecare"},
+		file: "internal/ops/storeadmin/settle.go", in: []string{"internal/ops/storeadmin"},
 		edits: []edit{{old: "		if want := s.id.Required; want > learner.id.Required {\n", new: "		if want := s.id.Required; want < 0 {\n"}},
 	},
 	{
 		rule: "required-protocol", name: "a backup forgets the protocol",
-		file: "internal/ops/storecare/snapshot.go", in: []string{"internal/ops/storecare"},
+		file: "internal/ops/storeadmin/snapshot.go", in: []string{"internal/ops/storeadmin"},
 		edits: []edit{{old: "max(snap.Required, s.id.Required)", new: "snap.Required"}},
 	},
 	{

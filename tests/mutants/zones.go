@@ -33,19 +33,19 @@ var zoneMutants = []mutant{
 		{"count[z] >= w {", "count[z] > w {"}}},
 	{rule: "no-zone-has-a-quorum", name: "init looks at no zones", file: "storesvr/init.go", in: []string{"cmd/storesvr"}, edits: []edit{
 		{"	return quorum.CheckZones(nil, c.Zones, c.W)\n", "	return nil\n"}}},
-	{rule: "no-zone-has-a-quorum", name: "a replacement looks at no zones", file: "internal/ops/storecare/change.go", in: []string{"internal/ops/storecare"}, edits: []edit{
+	{rule: "no-zone-has-a-quorum", name: "a replacement looks at no zones", file: "internal/ops/storeadmin/change.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 		{"	if err := c.apart(next.Members, c.list.W); err != nil {\n", "	if err := error(nil); err != nil {\n"}}},
-	{rule: "no-zone-has-a-quorum", name: "a removal looks at no zones", file: "internal/ops/storecare/change.go", in: []string{"internal/ops/storecare"}, edits: []edit{
+	{rule: "no-zone-has-a-quorum", name: "a removal looks at no zones", file: "internal/ops/storeadmin/change.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 		{"			return c.apart(next.Members, w)\n", "			return nil\n"}}},
-	{rule: "no-zone-has-a-quorum", name: "a store tells no zone", file: "storesvr/describe.go", in: []string{"internal/ops/storecare"}, edits: []edit{
+	{rule: "no-zone-has-a-quorum", name: "a store tells no zone", file: "storesvr/describe.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 		{", Zone: c.zone, ", ", "}}},
-	{rule: "no-zone-has-a-quorum", name: "a zone that a change does without is forgotten", file: "quorum/zones.go", in: []string{"quorum", "internal/ops/storecare"}, edits: []edit{
+	{rule: "no-zone-has-a-quorum", name: "a zone that a change does without is forgotten", file: "quorum/zones.go", in: []string{"quorum", "internal/ops/storeadmin"}, edits: []edit{
 		{"byZone(slices.Concat(before, after))", "byZone(after)"}}},
-	{rule: "no-zone-has-a-quorum", name: "a store that is dead was nowhere", file: "internal/ops/storecare/zones.go", in: []string{"internal/ops/storecare"}, edits: []edit{
+	{rule: "no-zone-has-a-quorum", name: "a store that is dead was nowhere", file: "internal/ops/storeadmin/zones.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 		{"client.Describe(ctx); err == nil {", "client.Describe(ctx); err == nil || id.Zone == \"\" {"}}},
-	{rule: "no-zone-has-a-quorum", name: "the first list has no zones", file: "internal/wire/storeclient/bind.go", in: []string{"internal/ops/storecare"}, edits: []edit{
+	{rule: "no-zone-has-a-quorum", name: "the first list has no zones", file: "internal/wire/storeclient/bind.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 		{"Name: s.id.Name, Zone: s.id.Zone}", "Name: s.id.Name}"}}},
-	{rule: "no-zone-has-a-quorum", name: "a store that was taken in was nowhere", file: "internal/ops/storecare/change.go", in: []string{"internal/ops/storecare"}, edits: []edit{
+	{rule: "no-zone-has-a-quorum", name: "a store that was taken in was nowhere", file: "internal/ops/storeadmin/change.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 		{"Learner: true, Zone: id.Zone}", "Learner: true}"}}},
 	{rule: "no-zone-has-a-quorum", name: "a newcomer is taken for the dead store of its name", file: "storesvr/zones.go", in: []string{"storesvr"}, edits: []edit{
 		{"cmp.Or(m.Zone, zones[m.Name])", "cmp.Or(zones[m.Name], m.Zone)"}}},

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
-	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/setadmin"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 	"github.com/seqsvr/seqsvr/tests/harness"
@@ -20,7 +20,7 @@ import (
 type watchedSets struct {
 	*ways
 	t       *testing.T
-	root    *setcare.Root
+	root    *setadmin.Root
 	conns   dialled
 	all     map[string]*localcluster.Cluster
 	callers []*climbing
@@ -44,7 +44,7 @@ func watchSets(t *testing.T, lease time.Duration, may ...func(error) bool) *watc
 			cfg.Args = map[localcluster.Role][]string{localcluster.RoleRouter: {"--attempt-timeout", "20s"}}
 		})
 	}
-	w.root = &setcare.Root{Set: setcare.NewSet(sets.RootName, w.of(sets.RootName+" "), w.conns)}
+	w.root = &setadmin.Root{Set: setadmin.NewSet(sets.RootName, w.of(sets.RootName+" "), w.conns)}
 	w.seqctl("add", "b", "--set-addr", strings.Join(w.of("b "), ","))
 	for name, c := range w.all {
 		w.callers = append(w.callers, climb(t, w.of(name+" "), may...), climb(t, []string{c.GRPC()}, may...))
@@ -81,7 +81,7 @@ func (w *watchedSets) ended() (in string) {
 	var err error
 	harness.Until(w.t, "both Sets to answer", func() bool {
 		err = w.root.Check(ctx, w.conns)
-		return !errors.Is(err, setcare.ErrSetDown)
+		return !errors.Is(err, setadmin.ErrSetDown)
 	})
 	if err != nil {
 		w.t.Error(err)

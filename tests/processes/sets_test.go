@@ -13,7 +13,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
-	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/setadmin"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -23,7 +23,7 @@ import (
 
 const setSections = 16
 
-// dialled are connections to AllocSvr: setcare.Conns.
+// dialled are connections to AllocSvr: setadmin.Conns.
 type dialled map[string]*grpc.ClientConn
 
 func (d dialled) At(addr string) (grpc.ClientConnInterface, error) {
@@ -38,7 +38,7 @@ func (d dialled) At(addr string) (grpc.ClientConnInterface, error) {
 }
 
 // twoSets are two clusters, the second of which is a Set of the first without sections.
-func twoSets(t *testing.T) (root *setcare.Root, conns dialled, all [2]*localcluster.Cluster) {
+func twoSets(t *testing.T) (root *setadmin.Root, conns dialled, all [2]*localcluster.Cluster) {
 	t.Helper()
 	for i := range all {
 		all[i] = harness.Start(t, func(cfg *localcluster.Config) {
@@ -53,8 +53,8 @@ func twoSets(t *testing.T) (root *setcare.Root, conns dialled, all [2]*localclus
 			_ = conn.Close()
 		}
 	})
-	root = &setcare.Root{Set: setcare.NewSet(sets.RootName, all[0].Addrs(localcluster.RoleAlloc), conns)}
-	other := setcare.NewSet("b", all[1].Addrs(localcluster.RoleAlloc), conns)
+	root = &setadmin.Root{Set: setadmin.NewSet(sets.RootName, all[0].Addrs(localcluster.RoleAlloc), conns)}
+	other := setadmin.NewSet("b", all[1].Addrs(localcluster.RoleAlloc), conns)
 	if _, err := root.Add(harness.Within(t), other, all[0].Addrs(localcluster.RoleAlloc)); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func twoSets(t *testing.T) (root *setcare.Root, conns dialled, all [2]*localclus
 }
 
 // move moves sections to a Set.
-func move(t *testing.T, root *setcare.Root, conns dialled, to string, ranges ...sets.Range) {
+func move(t *testing.T, root *setadmin.Root, conns dialled, to string, ranges ...sets.Range) {
 	t.Helper()
 	ctx := harness.Within(t)
 	open, err := root.Begin(ctx, to, ranges)

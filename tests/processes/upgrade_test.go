@@ -12,7 +12,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
-	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/setadmin"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 	"github.com/seqsvr/seqsvr/tests/harness"
@@ -150,9 +150,9 @@ func TestADowngradeAfterSetsWereUsedIsRefusedBeforeAnythingIsWritten(t *testing.
 			_ = conn.Close()
 		}
 	})
-	root := &setcare.Root{Set: setcare.NewSet(sets.RootName, c.Addrs(localcluster.RoleAlloc), conns)}
+	root := &setadmin.Root{Set: setadmin.NewSet(sets.RootName, c.Addrs(localcluster.RoleAlloc), conns)}
 	add := func() error {
-		_, err := root.Add(harness.Within(t), setcare.NewSet("b", all[1].Addrs(localcluster.RoleAlloc), conns), c.Addrs(localcluster.RoleAlloc))
+		_, err := root.Add(harness.Within(t), setadmin.NewSet("b", all[1].Addrs(localcluster.RoleAlloc), conns), c.Addrs(localcluster.RoleAlloc))
 		return err
 	}
 

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/sessiontest"
@@ -160,7 +160,7 @@ var quorumRows = []row{
 }
 
 // take acquires section 0 and takes one step; base is what it starts above.
-func (b *bench) take(regs tenure.Registers, who seq.Session, round uint64) (base uint64, ok bool) {
+func (b *bench) take(regs ownership.Registers, who seq.Session, round uint64) (base uint64, ok bool) {
 	prepared := regs.Prepare(b.context(), who, []quorum.PrepareItem{{Register: section, Round: round}})[0]
 	if prepared.State != quorum.Won {
 		b.Logf("prepare %v: %s, %v", epoch(round, who), prepared.State, prepared.Err)

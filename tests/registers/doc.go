@@ -1,5 +1,5 @@
 // Package registers is the conformance suite for what stands behind
-// tenure.Registers: the fenced registers on N stores. StoreSvr passes it, and so
+// ownership.Registers: the fenced registers on N stores. StoreSvr passes it, and so
 // must every engine that is to stand in its place.
 //
 // An engine comes in as quorum.Store, one value a replica. One that replicates by

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/sessiontest"
@@ -92,7 +92,7 @@ func (b *bench) needClock() {
 }
 
 // registers is the cluster as allocsvr sees it.
-func (b *bench) registers() (tenure.Registers, arbiter.Documents) {
+func (b *bench) registers() (ownership.Registers, arbiter.Documents) {
 	b.Helper()
 	var stores []quorum.NamedStore
 	for _, r := range b.Replicas {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/seqsvr/seqsvr/internal/ops/storecare"
+	"github.com/seqsvr/seqsvr/internal/ops/storeadmin"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -50,7 +50,7 @@ func (s *stage) care(c command) (string, error) {
 }
 
 func careSentinel(err error) string {
-	for _, e := range []error{errAgain, storecare.ErrUnderWay, storecare.ErrAlive, storecare.ErrNotNew, seq.ErrConflict, seq.ErrNoQuorum} {
+	for _, e := range []error{errAgain, storeadmin.ErrUnderWay, storeadmin.ErrAlive, storeadmin.ErrNotNew, seq.ErrConflict, seq.ErrNoQuorum} {
 		if errors.Is(err, e) {
 			return e.Error()
 		}

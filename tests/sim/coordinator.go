@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/setadmin"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 	"github.com/seqsvr/seqsvr/storesvr/backup"
@@ -57,14 +57,14 @@ type conns struct {
 	life int
 }
 
-// At implements setcare.Conns.
+// At implements setadmin.Conns.
 func (c conns) At(addr string) (grpc.ClientConnInterface, error) {
 	return &conn{w: c.w, from: c.from, life: c.life, to: addr}, nil
 }
 
 // rootOver is the root Set as that process finds it.
-func (cs *coordinators) rootOver(over conns) *setcare.Root {
-	return &setcare.Root{Set: setcare.NewSet(sets.RootName, cs.w.root().nodes(), over)}
+func (cs *coordinators) rootOver(over conns) *setadmin.Root {
+	return &setadmin.Root{Set: setadmin.NewSet(sets.RootName, cs.w.root().nodes(), over)}
 }
 
 // join has all other clusters join the root's, and waits until none of their nodes serves anything:
@@ -77,7 +77,7 @@ func (cs *coordinators) join(ctx context.Context) error {
 	cs.mu.Unlock()
 	for _, w := range cs.w.sets[1:] {
 		for {
-			_, err := cs.rootOver(over).Add(ctx, setcare.NewSet(w.setName(), w.nodes(), over), cs.w.root().nodes())
+			_, err := cs.rootOver(over).Add(ctx, setadmin.NewSet(w.setName(), w.nodes(), over), cs.w.root().nodes())
 			if err == nil && !w.serves() {
 				break
 			}
@@ -178,7 +178,7 @@ func (cs *coordinators) once(ctx context.Context, over conns) error {
 }
 
 // settle decides what a Set has that was restored, and reads the map.
-func (cs *coordinators) settle(ctx context.Context, root *setcare.Root, over conns) (sets.Map, error) {
+func (cs *coordinators) settle(ctx context.Context, root *setadmin.Root, over conns) (sets.Map, error) {
 	m, err := root.Map(ctx)
 	if err != nil {
 		return m, err
@@ -187,7 +187,7 @@ func (cs *coordinators) settle(ctx context.Context, root *setcare.Root, over con
 		if !cs.w.check.places.limbo(w) && (w.set > 0 || !m.Restored) {
 			continue
 		}
-		got, err := (&setcare.Settlement{Root: root, Conns: over, Set: w.setName(), Bump: backup.DefaultBump}).Run(ctx)
+		got, err := (&setadmin.Settlement{Root: root, Conns: over, Set: w.setName(), Bump: backup.DefaultBump}).Run(ctx)
 		cs.trace.add("%-8s settles %s: %+v: %v", over.from.name, w.setName(), got, err)
 		if err != nil {
 			return m, err
@@ -213,7 +213,7 @@ func (cs *coordinators) choice(m sets.Map) (to string, ranges []sets.Range) {
 }
 
 // bring finishes a move, or takes it back.
-func (cs *coordinators) bring(ctx context.Context, root *setcare.Root, m sets.Map, move sets.Move, over conns, back bool) error {
+func (cs *coordinators) bring(ctx context.Context, root *setadmin.Root, m sets.Map, move sets.Move, over conns, back bool) error {
 	mover, err := root.Mover(m, move, over)
 	if err != nil {
 		return err
@@ -242,7 +242,7 @@ func (cs *coordinators) bring(ctx context.Context, root *setcare.Root, m sets.Ma
 		cs.did(did)
 	case anyOf(err, seq.ErrBadArgument, seq.ErrConflict, seq.ErrUnknownSection, seq.ErrForeignCluster, seq.ErrBadTable):
 		cs.w.check.broken("move", "%s cannot %s %d: %v", h.name, did, move.ID, err)
-	case anyOf(err, setcare.ErrRefused, setcare.ErrTakenBack) && !back:
+	case anyOf(err, setadmin.ErrRefused, setadmin.ErrTakenBack) && !back:
 		return cs.bring(ctx, root, m, move, over, true)
 	}
 	return err

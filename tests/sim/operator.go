@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/ops/storecare"
+	"github.com/seqsvr/seqsvr/internal/ops/storeadmin"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
@@ -164,7 +164,7 @@ func (op *operators) tryOrder(ctx context.Context, h *host, life int, o *order, 
 // care carries out what the code of seqctl store does.
 func (op *operators) care(ctx context.Context, h *host, life int, o *order, say func(string)) error {
 	era, handed := op.w.check.eras.present(), op.w.check.eras.handedOut()
-	c, err := storecare.Open(ctx, op.w.addresses(), op.w.net.through(h, life))
+	c, err := storeadmin.Open(ctx, op.w.addresses(), op.w.net.through(h, life))
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (op *operators) care(ctx context.Context, h *host, life int, o *order, say 
 	return errors.Join(err, c.Close())
 }
 
-func (op *operators) change(ctx context.Context, c *storecare.Care, o *order, say func(string)) error {
+func (op *operators) change(ctx context.Context, c *storeadmin.Care, o *order, say func(string)) error {
 	var fresh *host
 	if o.verb == "replace" || o.verb == "grow" {
 		var err error
@@ -185,7 +185,7 @@ func (op *operators) change(ctx context.Context, c *storecare.Care, o *order, sa
 			return err
 		}
 	}
-	var steps []storecare.Step
+	var steps []storeadmin.Step
 	var err error
 	switch o.verb {
 	case "replace":
@@ -199,14 +199,14 @@ func (op *operators) change(ctx context.Context, c *storecare.Care, o *order, sa
 	}
 	switch {
 	case err == nil:
-		return storecare.Run(ctx, steps, say)
-	case errors.Is(err, storecare.ErrNotNew): // somebody has aborted what it was made for
+		return storeadmin.Run(ctx, steps, say)
+	case errors.Is(err, storeadmin.ErrNotNew): // somebody has aborted what it was made for
 		op.mu.Lock()
 		o.fresh = nil
 		op.mu.Unlock()
-	case errors.Is(err, storecare.ErrUnderWay) && o.verb != "abort":
+	case errors.Is(err, storeadmin.ErrUnderWay) && o.verb != "abort":
 		return op.goBack(ctx, c, say)
-	case errors.Is(err, storecare.ErrNoMember), errors.Is(err, storecare.ErrTooFew), errors.Is(err, storecare.ErrNothing), errors.Is(err, storecare.ErrAlive):
+	case errors.Is(err, storeadmin.ErrNoMember), errors.Is(err, storeadmin.ErrTooFew), errors.Is(err, storeadmin.ErrNothing), errors.Is(err, storeadmin.ErrAlive):
 		return nil // there is nothing to be done any more
 	}
 	return err
@@ -216,10 +216,10 @@ func (op *operators) change(ctx context.Context, c *storecare.Care, o *order, sa
 var errAgain = errors.New("the change under way was given up")
 
 // goBack gives up a change that cannot be finished.
-func (op *operators) goBack(ctx context.Context, c *storecare.Care, say func(string)) error {
+func (op *operators) goBack(ctx context.Context, c *storeadmin.Care, say func(string)) error {
 	steps, err := c.Abort()
 	if err == nil {
-		err = storecare.Run(ctx, steps, say)
+		err = storeadmin.Run(ctx, steps, say)
 	}
 	if err == nil {
 		err = errAgain
@@ -229,7 +229,7 @@ func (op *operators) goBack(ctx context.Context, c *storecare.Care, say func(str
 
 // newcomer is the store that an order brings in; nil if there is no machine left for it.
 // If its disk is lost on the way, the change is given up, and another one is made.
-func (op *operators) newcomer(ctx context.Context, c *storecare.Care, o *order, say func(string)) (*host, error) {
+func (op *operators) newcomer(ctx context.Context, c *storeadmin.Care, o *order, say func(string)) (*host, error) {
 	op.mu.Lock()
 	h := o.fresh
 	gone := h != nil && h.forfeit

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/exact"
-	"github.com/seqsvr/seqsvr/internal/ops/storecare"
+	"github.com/seqsvr/seqsvr/internal/ops/storeadmin"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/backup"
@@ -22,7 +22,7 @@ type saved struct {
 
 // backup saves what the stores have. All that was handed out before, in the era in which it was
 // begun, must be in it.
-func (op *operators) backup(ctx context.Context, h *host, c *storecare.Care, begun seq.Era, handed map[seq.Register]uint64) error {
+func (op *operators) backup(ctx context.Context, h *host, c *storeadmin.Care, begun seq.Era, handed map[seq.Register]uint64) error {
 	snap, err := c.Snapshot(ctx)
 	if err != nil {
 		return err

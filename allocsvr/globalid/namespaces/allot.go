@@ -301,7 +301,7 @@ type Pool struct {
 
 // For is the pool that a Set's wish means, recorded like Record does. For the root; errors as of
 // Record.
-func (c *Catalog) For(ctx context.Context, w Wish) (p Pool, err error) {
+func (c *Catalog) For(ctx context.Context, w AllotmentRequest) (p Pool, err error) {
 	node := Node{Datacenter: w.Datacenter, Worker: w.Worker}
 	if err := node.validate(); err != nil {
 		return p, err

@@ -10,8 +10,8 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// Wish is what a Set asks the root for.
-type Wish struct {
+// AllotmentRequest is what a Set asks the root for.
+type AllotmentRequest struct {
 	Namespace  string     // empty: to hear of the namespaces, and of what it has
 	Datacenter Datacenter // of the node that asks
 	// Have is how many worker ids the Set has, which are not enough.
@@ -25,7 +25,7 @@ type Wish struct {
 var errAsk = errors.New("ask the root Set")
 
 // ask asks the root, and takes down what it says.
-func (c *Catalog) ask(ctx context.Context, w Wish) error {
+func (c *Catalog) ask(ctx context.Context, w AllotmentRequest) error {
 	body, err := c.cfg.Root.Ask(ctx, w)
 	if err != nil {
 		return fmt.Errorf("ask the root Set: %w", err)
@@ -57,7 +57,7 @@ type heard struct {
 
 // hear asks the root, unless another call has got what is wanted meanwhile, or has asked in vain a
 // moment ago.
-func (c *Catalog) hear(ctx context.Context, w Wish, got func() bool) error {
+func (c *Catalog) hear(ctx context.Context, w AllotmentRequest, got func() bool) error {
 	known, _ := c.heard.LoadOrStore(w.Namespace, &heard{asking: make(chan struct{}, 1)})
 	h := known.(*heard)
 	select {
@@ -91,7 +91,7 @@ func (c *Catalog) Newest(ctx context.Context) (*View, error) {
 			asking, cancel = context.WithTimeout(ctx, min(time.Until(end)/2, newestPatience))
 		}
 		defer cancel()
-		if err := c.ask(asking, Wish{}); err != nil {
+		if err := c.ask(asking, AllotmentRequest{}); err != nil {
 			c.cfg.Logger.Debug("namespaces of the root Set not heard of", "error", err)
 		}
 	}
@@ -101,7 +101,7 @@ func (c *Catalog) Newest(ctx context.Context) (*View, error) {
 // More asks the root for more worker ids than the Set has in a namespace, and gives what it has then.
 // seq.ErrWorkersExhausted, or why the root does not answer.
 func (c *Catalog) More(ctx context.Context, name string, have Own) (own Own, err error) {
-	w := Wish{Namespace: name, Datacenter: c.cfg.Node.Datacenter, Have: have.Size(), Worker: c.cfg.Node.Worker}
+	w := AllotmentRequest{Namespace: name, Datacenter: c.cfg.Node.Datacenter, Have: have.Size(), Worker: c.cfg.Node.Worker}
 	err = c.hear(ctx, w, func() bool {
 		ns, err := c.Known().Named(name)
 		if err == nil {

@@ -47,7 +47,7 @@ type Root interface {
 	// Elsewhere is nil if this cluster is the root, or alone; else it says where that is.
 	Elsewhere() error
 	// Ask asks the root, and gives what Catalog.Told gave there.
-	Ask(context.Context, Wish) ([]byte, error)
+	Ask(context.Context, AllotmentRequest) ([]byte, error)
 	// Settled is nil unless this is the root, and its map of Sets is that of a backup.
 	Settled(context.Context) error
 	// Name is that of the Set of a cluster; empty: it is not known.
@@ -67,7 +67,7 @@ func (Alone) Settled(context.Context) error { return nil }
 func (Alone) Name(string) string { return "" }
 
 // Ask implements Root.
-func (Alone) Ask(context.Context, Wish) ([]byte, error) {
+func (Alone) Ask(context.Context, AllotmentRequest) ([]byte, error) {
 	return nil, fmt.Errorf("%w: this cluster is alone, and has no root Set to ask", seq.ErrBadArgument)
 }
 
@@ -114,7 +114,7 @@ func (c *Catalog) Find(ctx context.Context, ref Ref) (*Namespace, error) {
 	}
 	v, err := c.Read(ctx)
 	if err == nil && c.cfg.Root.Elsewhere() != nil && v.Find(ref) == nil {
-		if err = c.hear(ctx, Wish{}, func() bool { return c.Known().Find(ref) != nil }); err == nil {
+		if err = c.hear(ctx, AllotmentRequest{}, func() bool { return c.Known().Find(ref) != nil }); err == nil {
 			v = c.Known()
 		}
 	}
@@ -135,7 +135,7 @@ func (c *Catalog) Find(ctx context.Context, ref Ref) (*Namespace, error) {
 func (c *Catalog) Record(ctx context.Context, name string) (ns Namespace, own Own, err error) {
 	ns, own, err = c.record(ctx, name, c.cfg.Node)
 	if errors.Is(err, errAsk) {
-		w := Wish{Namespace: name, Datacenter: c.cfg.Node.Datacenter, Worker: c.cfg.Node.Worker}
+		w := AllotmentRequest{Namespace: name, Datacenter: c.cfg.Node.Datacenter, Worker: c.cfg.Node.Worker}
 		if err = c.hear(ctx, w, func() bool { return !c.Known().lacks(name, c.cfg.Node) }); err == nil {
 			ns, own, err = c.record(ctx, name, c.cfg.Node)
 		}

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -26,7 +26,7 @@ const maxAllotted = 256
 // them alone, as it does after every promise. Then this node gains their registers: that fails for
 // those that a node holds, ends what others have begun, and shows the highest mark of an ID that was
 // ever made under them, above which the Set begins.
-func (w *Workers) Allot(ctx context.Context, cluster string, others []string, wish namespaces.Wish) error {
+func (w *Workers) Allot(ctx context.Context, cluster string, others []string, wish namespaces.AllotmentRequest) error {
 	for range surveys {
 		p, err := w.names.For(ctx, wish)
 		if err != nil {
@@ -73,7 +73,7 @@ func (w *Workers) Allot(ctx context.Context, cluster string, others []string, wi
 
 // reservedOf looks among what a Set was given for something that is to be confirmed yet, and says
 // whether there is nothing more to do for the wish.
-func reservedOf(allotted []namespaces.Allotment, cluster string, wish namespaces.Wish) (reserved *namespaces.Allotment, done bool) {
+func reservedOf(allotted []namespaces.Allotment, cluster string, wish namespaces.AllotmentRequest) (reserved *namespaces.Allotment, done bool) {
 	size, there := uint64(0), wish.Worker == nil
 	for _, a := range allotted {
 		if a.Cluster != cluster {
@@ -93,7 +93,7 @@ func reservedOf(allotted []namespaces.Allotment, cluster string, wish namespaces
 }
 
 // pickFor chooses what a Set is given, out of the largest run of free worker ids, from above.
-func (w *Workers) pickFor(ctx context.Context, cluster string, others []string, p namespaces.Pool, wish namespaces.Wish) (a namespaces.Allotment, err error) {
+func (w *Workers) pickFor(ctx context.Context, cluster string, others []string, p namespaces.Pool, wish namespaces.AllotmentRequest) (a namespaces.Allotment, err error) {
 	found, err := w.cfg.ReadPrefix(ctx, nobody, prefixIn(p.Name, p.Datacenter))
 	if err != nil {
 		return a, err
@@ -172,7 +172,7 @@ func (w *Workers) fence(ctx context.Context, a namespaces.Allotment) (*namespace
 		defer w.unclaim(f.register)
 		bids = append(bids, f)
 	}
-	tenure.Acquire(ctx, w.cfg.Holder, bids)
+	ownership.Acquire(ctx, w.cfg.Holder, bids)
 	var best, run *namespaces.Allotment
 	for _, f := range bids {
 		if f.err != nil {
@@ -194,7 +194,7 @@ func (w *Workers) fence(ctx context.Context, a namespaces.Allotment) (*namespace
 	return best, nil
 }
 
-// fence is a tenure.Bid that ends once W stores have promised: under every lower epoch nothing more
+// fence is an ownership.AcquireHandler that ends once W stores have promised: under every lower epoch nothing more
 // is confirmed.
 type fence struct {
 	register seq.Register
@@ -204,23 +204,23 @@ type fence struct {
 	err      error
 }
 
-// Register implements tenure.Bid.
+// Register implements ownership.AcquireHandler.
 func (f *fence) Register() seq.Register { return f.register }
 
-// Free implements tenure.Bid.
+// Free implements ownership.AcquireHandler.
 func (f *fence) Free(quorum.Outcome) bool { return true }
 
-// Begin implements tenure.Bid.
+// Begin implements ownership.AcquireHandler.
 func (f *fence) Begin(_ seq.Epoch, found quorum.Outcome) (uint64, bool) {
 	f.won, f.mark = true, Mark(found.Max)
 	return 0, false
 }
 
-// Confirmed implements tenure.Bid. It is not called: no mark is wanted.
+// Confirmed implements ownership.AcquireHandler. It is not called: no mark is wanted.
 func (f *fence) Confirmed(seq.Epoch) bool { return false }
 
-// Failed implements tenure.Bid.
-func (f *fence) Failed(_ tenure.Stage, out quorum.Outcome) {
+// Failed implements ownership.AcquireHandler.
+func (f *fence) Failed(_ ownership.Stage, out quorum.Outcome) {
 	if !isTaken(out.Err) {
 		f.err = out.Err
 	}

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// bid is one worker id on its way to this node, or to a client of it: its tenure.Bid.
+// bid is one worker id on its way to this node, or to a client of it: its ownership.AcquireHandler.
 type bid struct {
 	w      *Workers
 	pool   *pool
@@ -32,7 +32,7 @@ type bid struct {
 // bid gets a worker id, which it claims meanwhile; the hold is nil if none was asked for.
 // errTaken: its mark does not suit, or no longer, or this node has it, or another Set.
 // seq.ErrWorkersKept: nor would that of any other suit.
-func (w *Workers) bid(ctx context.Context, b *bid) (hold tenure.Hold, err error) {
+func (w *Workers) bid(ctx context.Context, b *bid) (hold ownership.Lease, err error) {
 	if err := b.Register().Validate(); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (w *Workers) bid(ctx context.Context, b *bid) (hold tenure.Hold, err error)
 		return nil, fmt.Errorf("%s: %w: at this node", b.Register(), errTaken)
 	}
 	defer w.unclaim(b.Register())
-	for _, g := range tenure.Acquire(ctx, w.cfg.Holder, []*bid{b}) {
+	for _, g := range ownership.Acquire(ctx, w.cfg.Holder, []*bid{b}) {
 		hold = g.Hold
 	}
 	if b.err != nil {
@@ -72,7 +72,7 @@ func (w *Workers) unclaim(reg seq.Register) {
 	delete(w.claimed, reg)
 }
 
-// Register implements tenure.Bid.
+// Register implements ownership.AcquireHandler.
 func (b *bid) Register() seq.Register { return b.pool.register(b.worker) }
 
 // mark is what the stores have seen of the worker id, or the root if that is later.
@@ -81,7 +81,7 @@ func (b *bid) mark(found quorum.Outcome) Mark {
 	return max(Mark(found.Max), Mark(span.Above))
 }
 
-// Free implements tenure.Bid.
+// Free implements ownership.AcquireHandler.
 func (b *bid) Free(found quorum.Outcome) bool {
 	if b.suits(b.mark(found), Mark(found.Floor)) {
 		return true
@@ -92,7 +92,7 @@ func (b *bid) Free(found quorum.Outcome) bool {
 	return false
 }
 
-// Begin implements tenure.Bid. The mark may have risen since the look.
+// Begin implements ownership.AcquireHandler. The mark may have risen since the look.
 func (b *bid) Begin(_ seq.Epoch, found quorum.Outcome) (ceiling uint64, ok bool) {
 	if !b.Free(found) {
 		return 0, false
@@ -101,15 +101,15 @@ func (b *bid) Begin(_ seq.Epoch, found quorum.Outcome) (ceiling uint64, ok bool)
 	return uint64(b.first), b.err == nil
 }
 
-// Confirmed implements tenure.Bid.
+// Confirmed implements ownership.AcquireHandler.
 func (b *bid) Confirmed(epoch seq.Epoch) bool { return b.confirmed(epoch.Round, b.first) }
 
-// Failed implements tenure.Bid.
-func (b *bid) Failed(at tenure.Stage, out quorum.Outcome) {
+// Failed implements ownership.AcquireHandler.
+func (b *bid) Failed(at ownership.Stage, out quorum.Outcome) {
 	switch {
-	case at == tenure.Confirming:
+	case at == ownership.Confirming:
 		b.err = stepError(out.Err)
-	case at == tenure.Promising && errors.Is(out.Err, quorum.ErrRefused): // it was ended: by Leave, or as one taken for dead
+	case at == ownership.Promising && errors.Is(out.Err, quorum.ErrRefused): // it was ended: by Leave, or as one taken for dead
 		b.err = fmt.Errorf("%w: %w", seq.ErrNoLease, out.Err)
 	default:
 		b.err = out.Err

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/internal/base/wake"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -29,7 +29,7 @@ const (
 type Config struct {
 	Name   string // of the node, for people
 	Node   namespaces.Node
-	Holder *tenure.Holder // whose leases only keep others away: what permits anything is the mark
+	Holder *ownership.Holder // whose leases only keep others away: what permits anything is the mark
 	// ReadPrefix shows the worker ids that have a register; see quorum.Group.
 	ReadPrefix func(ctx context.Context, session seq.Session, prefix string) (map[seq.Register]quorum.Outcome, error)
 	// Sessions are those that the stores told of, for people.

@@ -24,8 +24,8 @@ const (
 // holderName is what people see of a client: nothing that could break a line of a log.
 var holderName = regexp.MustCompile(`^[!-~]{0,64}$`)
 
-// Wish is what a client asks for.
-type Wish struct {
+// WindowRequest is what a client asks for.
+type WindowRequest struct {
 	By      Caller // whose share of the pool is bounded; one without a name is not
 	Holder  string // for people, 0 to 64 visible characters
 	Window  time.Duration
@@ -42,7 +42,7 @@ type Named struct {
 }
 
 // validate: seq.ErrBadArgument. The worker id is held against its layout later.
-func (w Wish) validate() error {
+func (w WindowRequest) validate() error {
 	switch {
 	case !holderName.MatchString(w.Holder):
 		return fmt.Errorf("%w: holder %.64q, expected %s", seq.ErrBadArgument, w.Holder, holderName)
@@ -57,7 +57,7 @@ func (w Wish) validate() error {
 }
 
 // names says whether the wish is to extend the window that ends at the mark.
-func (w Wish) names(dc snowflake.Datacenter, worker snowflake.Worker, m Mark) bool {
+func (w WindowRequest) names(dc snowflake.Datacenter, worker snowflake.Worker, m Mark) bool {
 	return w.Extends && w.Named == Named{dc, worker, m}
 }
 
@@ -88,7 +88,7 @@ func (d Window) ValidUntil() time.Time {
 // takes it later starts above. Errors are those of globalid.Service.Generate and
 // seq.ErrBadArgument; with any of them nothing is granted. Safe to retry, though every grant
 // costs a worker id until its window is over.
-func (i *Issuer) Delegate(ctx context.Context, wish Wish) (Window, error) {
+func (i *Issuer) Delegate(ctx context.Context, wish WindowRequest) (Window, error) {
 	if err := wish.validate(); err != nil {
 		return Window{}, err
 	}
@@ -108,7 +108,7 @@ func (i *Issuer) Delegate(ctx context.Context, wish Wish) (Window, error) {
 	return d, nil
 }
 
-func (i *Issuer) delegate(ctx context.Context, wish Wish) (d Window, err error) {
+func (i *Issuer) delegate(ctx context.Context, wish WindowRequest) (d Window, err error) {
 	w := i.w
 	p, err := w.record(ctx, i.name)
 	if err != nil {
@@ -140,7 +140,7 @@ func (i *Issuer) delegate(ctx context.Context, wish Wish) (d Window, err error) 
 // has passed, so that the window begins now, and only while the pool is not crowded. The
 // rest is for nodes: without a worker id at one of them no caller is served. At least one,
 // or an error. Those that were given back here go before new ones.
-func (i *Issuer) spare(ctx context.Context, p *pool, wish Wish, asked ask) ([]snowflake.Worker, error) {
+func (i *Issuer) spare(ctx context.Context, p *pool, wish WindowRequest, asked ask) ([]snowflake.Worker, error) {
 	w := i.w
 	by := order{self: nobody, latest: w.now(), topDown: true, returned: func(u Used) bool {
 		return i.loans.spare(p.at(u.Worker), u.Mark, u.Floor, p.Layout, w.now())
@@ -176,7 +176,7 @@ func (i *Issuer) spare(ctx context.Context, p *pool, wish Wish, asked ask) ([]sn
 // Or it is exactly the mark of a window that was given back here. What is granted then begins
 // above the last tick that was used of it, and ends above the mark: so the step raises it, and
 // nothing else that goes by that mark, here or at another node, is confirmed.
-func (i *Issuer) grant(ctx context.Context, p *pool, worker snowflake.Worker, wish Wish) (Window, error) {
+func (i *Issuer) grant(ctx context.Context, p *pool, worker snowflake.Worker, wish WindowRequest) (Window, error) {
 	w, at := i.w, p.at(worker)
 	d := Window{Named: Named{Datacenter: p.dc, Worker: worker}, Namespace: p.Namespace}
 	var before *loan

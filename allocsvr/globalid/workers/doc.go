@@ -1,7 +1,7 @@
 // Package workers is the worker ids of a node: how it gains them, keeps them ahead of time,
 // draws IDs from them, gives windows of them to clients, and loses them.
 //
-// A worker id is a fenced register (package tenure) whose max is a high-water mark of time, in
+// A worker id is a fenced register (package ownership) whose max is a high-water mark of time, in
 // milliseconds since 1970. With tick(m) the layout's tick at the moment m, a holder hands out
 // only
 //

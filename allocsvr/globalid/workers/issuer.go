@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
@@ -243,7 +243,7 @@ func (i *Issuer) prefer(worker *snowflake.Worker) {
 }
 
 // open puts a lease to use that is among the held.
-func (i *Issuer) open(l *Lease, hold tenure.Hold) {
+func (i *Issuer) open(l *Lease, hold ownership.Lease) {
 	i.current.Store(l)
 	i.w.mu.Lock()
 	l.hold = hold

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -59,7 +59,7 @@ func (w *Workers) extend(ctx context.Context) time.Duration {
 			return unknownPause
 		}
 	}
-	again := tenure.Raise(ctx, w.cfg.Holder, open)
+	again := ownership.Raise(ctx, w.cfg.Holder, open)
 	clock = w.cfg.Clock.Now()
 	for _, e := range again {
 		wait = min(wait, max(0, e.l.retryAt-clock))
@@ -68,27 +68,27 @@ func (w *Workers) extend(ctx context.Context) time.Duration {
 	return wait
 }
 
-// extension is a lease whose window is to be longer: its tenure.Owned.
+// extension is a lease whose window is to be longer: its ownership.Owned.
 type extension struct {
 	l  *Lease
 	to Mark
 }
 
-// Next implements tenure.Owned.
-func (e extension) Next() (tenure.Step, bool) {
+// Next implements ownership.Owned.
+func (e extension) Next() (ownership.Step, bool) {
 	epoch := seq.Epoch{Round: e.l.Round, Session: e.l.issuer.w.cfg.Holder.Session}
-	return tenure.Step{Register: e.l.Register, Epoch: epoch, Max: uint64(e.to)}, true
+	return ownership.Step{Register: e.l.Register, Epoch: epoch, Max: uint64(e.to)}, true
 }
 
-// Confirmed implements tenure.Owned.
-func (e extension) Confirmed(tenure.Step) {
+// Confirmed implements ownership.Owned.
+func (e extension) Confirmed(ownership.Step) {
 	e.l.asked, e.l.retryAt = 0, 0
 	e.l.confirm(e.to)
 	e.l.trouble.Store(nil)
 }
 
-// Unconfirmed implements tenure.Owned.
-func (e extension) Unconfirmed(_ tenure.Step, out quorum.Outcome) {
+// Unconfirmed implements ownership.Owned.
+func (e extension) Unconfirmed(_ ownership.Step, out quorum.Outcome) {
 	l, w := e.l, e.l.issuer.w
 	clock, log := w.cfg.Clock.Now(), w.log.With("namespace", l.Namespace.Name, "worker", l.Worker)
 	if out.State == quorum.Unknown {
@@ -107,5 +107,5 @@ func (e extension) Unconfirmed(_ tenure.Step, out quorum.Outcome) {
 	}
 }
 
-// Lost implements tenure.Owned.
-func (e extension) Lost(_ tenure.Step, out quorum.Outcome) { e.l.lose(fmt.Sprint(out.Err)) }
+// Lost implements ownership.Owned.
+func (e extension) Lost(_ ownership.Step, out quorum.Outcome) { e.l.lose(fmt.Sprint(out.Err)) }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
-	"github.com/seqsvr/seqsvr/allocsvr/tenure"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
@@ -40,7 +40,7 @@ type Lease struct {
 	// is a new pointer, so that waiters can tell it from one before their time.
 	trouble atomic.Pointer[trouble]
 
-	hold tenure.Hold // nil until it is in use; guarded by Workers.mu
+	hold ownership.Lease // nil until it is in use; guarded by Workers.mu
 }
 
 type trouble struct {

@@ -91,7 +91,7 @@ namespace/orders:take, tag/invoices:take or user:raise=1000, by so much. Fails i
 // anyCluster stands for the cluster, which a policy does not know.
 const anyCluster = "any"
 
-func whoOf(token, file, as string) (who auth.Who, err error) {
+func whoOf(token, file, as string) (who auth.Credentials, err error) {
 	given := 0
 	for _, text := range []string{token, file, as} {
 		if text != "" {
@@ -114,12 +114,12 @@ func whoOf(token, file, as string) (who auth.Who, err error) {
 		if err != nil {
 			return who, daemon.Usage(fmt.Errorf("--as %q: %w", as, err))
 		}
-		who.Shown = auth.Shown{Identity: id, Until: time.Now().Add(time.Hour)}
+		who.Evidence = auth.Evidence{Identity: id, Until: time.Now().Add(time.Hour)}
 	}
 	return who, nil
 }
 
-func ask(guard *auth.Guard, who auth.Who, text string) (tried, error) {
+func ask(guard *auth.Guard, who auth.Credentials, text string) (tried, error) {
 	one := tried{Asked: text}
 	method, demands := "", []auth.Demand(nil)
 	if strings.Contains(text, ":") {

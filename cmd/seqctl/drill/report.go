@@ -46,7 +46,7 @@ func table(r *lab.Result, w io.Writer) *ui.Table {
 }
 
 // setText tells what callers of a Set saw.
-func setText(s lab.SetFelt) string {
+func setText(s lab.SetImpact) string {
 	text := fmt.Sprintf("Set %s: %s requests since the fault, %s errors, p99 %s, longest %s, %s numbers left out", s.Set, ui.Int(int64(s.Requests)),
 		ui.Int(int64(s.Errors)), pause(s.P99MS), pause(s.MaxPauseMS), ui.Uint(s.Gaps))
 	if s.Errors > 0 {

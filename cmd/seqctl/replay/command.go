@@ -127,7 +127,7 @@ func (o *options) replay(ctx context.Context, c *client.Client, log io.Reader, p
 	take := func(ctx context.Context, j job) (seq.Seq, bool, error) {
 		key := client.Key{Space: o.space, UID: seq.UID(j.message.Recipient)}
 		if o.ids {
-			got, err := c.TakeOnce(ctx, key, 1, client.Request{ID: j.request()})
+			got, err := c.TakeIdempotent(ctx, key, 1, client.Request{ID: j.request()})
 			return got.First, got.Replayed, err
 		}
 		n, err := c.Next(ctx, key)

@@ -12,7 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/base/hostport"
 	"github.com/seqsvr/seqsvr/internal/base/ui"
-	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/setadmin"
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
@@ -46,7 +46,7 @@ its AllocSvr. The same add may be repeated, also with other addresses.`,
 			return daemon.Usage(err)
 		}
 		return o.with(ctx, func(d *division) error {
-			m, err := d.root.Add(ctx, setcare.NewSet(args[0], addrs, d.conns), d.addrs)
+			m, err := d.root.Add(ctx, setadmin.NewSet(args[0], addrs, d.conns), d.addrs)
 			if err != nil {
 				return addFailed(err)
 			}
@@ -76,8 +76,8 @@ func checkAdd(name string, addrs []string) error {
 // addFailed says what to do about a cluster that cannot be added.
 func addFailed(err error) error {
 	switch {
-	case errors.Is(err, setcare.ErrSetDown):
-		return &told{tidy(err).Error() + " (--set-addr takes addresses of AllocSvr)", setcare.ErrSetDown}
+	case errors.Is(err, setadmin.ErrSetDown):
+		return &told{tidy(err).Error() + " (--set-addr takes addresses of AllocSvr)", setadmin.ErrSetDown}
 	case errors.Is(err, seq.ErrBadMapping):
 		return fmt.Errorf("%w: initialise it anew, with the same --sections and --space", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
-	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/setadmin"
 	"github.com/seqsvr/seqsvr/internal/ops/survey"
 	"github.com/seqsvr/seqsvr/sets"
 )
@@ -39,7 +39,7 @@ type options struct{ ctl.Options }
 // division is the Sets as a verb sees them.
 type division struct {
 	conns    *survey.Conns
-	root     *setcare.Root
+	root     *setadmin.Root
 	addrs    []string // of the root's AllocSvr
 	record   sets.Record
 	cluster  string // of the root
@@ -73,7 +73,7 @@ var errNotRoot = errors.New("not the root Set")
 
 // find finds the root by AllocSvr of any Set.
 func (d *division) find(ctx context.Context, addrs []string) error {
-	asked := setcare.NewSet("", addrs, d.conns)
+	asked := setadmin.NewSet("", addrs, d.conns)
 	record, _, _, err := asked.Record(ctx)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (d *division) find(ctx context.Context, addrs []string) error {
 	if !record.IsRoot() {
 		addrs = record.Root
 	}
-	d.root = &setcare.Root{Set: setcare.NewSet(sets.RootName, addrs, d.conns)}
+	d.root = &setadmin.Root{Set: setadmin.NewSet(sets.RootName, addrs, d.conns)}
 	if d.record, d.cluster, d.sections, err = d.root.Record(ctx); err != nil {
 		return err
 	}
@@ -107,14 +107,14 @@ func (d *division) all() []sets.Set {
 }
 
 // set is one of them, to be asked. sets.ErrUnknownSet.
-func (d *division) set(name string) (*setcare.Set, error) {
+func (d *division) set(name string) (*setadmin.Set, error) {
 	var names []string
 	for i, s := range d.all() {
 		switch {
 		case s.Name == name && i == 0:
 			return d.root.Set, nil
 		case s.Name == name:
-			return setcare.NewSet(name, s.Addrs, d.conns), nil
+			return setadmin.NewSet(name, s.Addrs, d.conns), nil
 		}
 		names = append(names, s.Name)
 	}

@@ -2,5 +2,5 @@
 // sections between them.
 //
 // What belongs here: flags, finding the root Set, and telling how far a move is. What does not:
-// the steps of a move (internal/ops/setcare) and their rules (sets).
+// the steps of a move (internal/ops/setadmin) and their rules (sets).
 package setctl

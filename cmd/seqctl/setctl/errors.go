@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/setadmin"
 	"github.com/seqsvr/seqsvr/internal/ops/survey"
 	"github.com/seqsvr/seqsvr/sets"
 )
@@ -22,14 +22,14 @@ func (e *told) Unwrap() error { return e.cause }
 
 // tidy says of a Set that does not answer which, and the last reason alone.
 func tidy(err error) error {
-	before, _, found := strings.Cut(fmt.Sprint(err), setcare.ErrSetDown.Error())
-	if !errors.Is(err, setcare.ErrSetDown) || !found {
+	before, _, found := strings.Cut(fmt.Sprint(err), setadmin.ErrSetDown.Error())
+	if !errors.Is(err, setadmin.ErrSetDown) || !found {
 		return err
 	}
 	if at := strings.LastIndex(before, "Set "); at > 0 { // the move is named elsewhere
 		before = before[at:]
 	}
-	return &told{before + setcare.ErrSetDown.Error() + ": " + survey.LastReason(err), setcare.ErrSetDown}
+	return &told{before + setadmin.ErrSetDown.Error() + ": " + survey.LastReason(err), setadmin.ErrSetDown}
 }
 
 // errInTime: the move did not end within --timeout.
@@ -38,16 +38,16 @@ var errInTime = errors.New("not ended in time")
 // unfinished says what became of a move that was not ended, and what to do.
 func unfinished(ctx context.Context, move sets.Move, err error) error {
 	switch {
-	case errors.Is(err, setcare.ErrTakenBack):
-		return &told{named(move) + " was taken back by another, or has been followed by a later one: see seqctl set show", setcare.ErrTakenBack}
-	case errors.Is(err, setcare.ErrRefused):
-		return &told{fmt.Sprintf("%s cannot be finished, %v: seqctl set abort --id %d", named(move), setcare.ErrRefused, move.ID), setcare.ErrRefused}
+	case errors.Is(err, setadmin.ErrTakenBack):
+		return &told{named(move) + " was taken back by another, or has been followed by a later one: see seqctl set show", setadmin.ErrTakenBack}
+	case errors.Is(err, setadmin.ErrRefused):
+		return &told{fmt.Sprintf("%s cannot be finished, %v: seqctl set abort --id %d", named(move), setadmin.ErrRefused, move.ID), setadmin.ErrRefused}
 	case errors.Is(ctx.Err(), context.Canceled):
 		return &told{fmt.Sprintf("%s is open: %s", named(move), hint(move)), context.Canceled}
 	}
 	cause := err
-	if errors.Is(err, setcare.ErrSetDown) {
-		cause = setcare.ErrSetDown
+	if errors.Is(err, setadmin.ErrSetDown) {
+		cause = setadmin.ErrSetDown
 	} else if errors.Is(err, context.DeadlineExceeded) {
 		cause = errInTime
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/base/ui"
 	"github.com/seqsvr/seqsvr/internal/base/wake"
-	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/setadmin"
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
@@ -75,7 +75,7 @@ a section wait for some milliseconds while it moves. A Set that does not answer 
 }
 
 // finish asks the Set that is to have the sections first: while it does not answer none is stopped.
-func finish(m *setcare.Mover, ctx context.Context) error {
+func finish(m *setadmin.Mover, ctx context.Context) error {
 	if _, _, _, err := m.To.Record(ctx); err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ to serve: these are moved to the end. If the other Set may have begun, it must a
 			if err != nil {
 				return err
 			}
-			return d.end(ctx, move, "taken back", (*setcare.Mover).TakeBack, format, stdout, cmd.ErrOrStderr())
+			return d.end(ctx, move, "taken back", (*setadmin.Mover).TakeBack, format, stdout, cmd.ErrOrStderr())
 		})
 	})
 	return cmd
@@ -158,7 +158,7 @@ func hint(m sets.Move) string {
 }
 
 // end brings a move to its end, one way or the other, and prints what came of it.
-func (d *division) end(ctx context.Context, move sets.Move, state string, way func(*setcare.Mover, context.Context) error, format ui.Format, stdout, stderr io.Writer) error {
+func (d *division) end(ctx context.Context, move sets.Move, state string, way func(*setadmin.Mover, context.Context) error, format ui.Format, stdout, stderr io.Writer) error {
 	result := moved{Move: move.ID, From: move.From, To: move.To, Sections: rangesText(move.Sections), State: state}
 	if move.ID != 0 {
 		t := &teller{w: stderr, total: count(move.Sections)}
@@ -174,13 +174,13 @@ func (d *division) end(ctx context.Context, move sets.Move, state string, way fu
 }
 
 // until goes on with a move, and begins again with what is left of it while a Set does not answer.
-func (d *division) until(ctx context.Context, move sets.Move, way func(*setcare.Mover, context.Context) error, t *teller) error {
+func (d *division) until(ctx context.Context, move sets.Move, way func(*setadmin.Mover, context.Context) error, t *teller) error {
 	for all := d.sets; ; {
 		mover, err := d.mover(ctx, all, move, t)
 		if err == nil {
 			err = way(mover, ctx)
 		}
-		if !errors.Is(err, setcare.ErrSetDown) {
+		if !errors.Is(err, setadmin.ErrSetDown) {
 			return err
 		}
 		t.say("%v; trying again", tidy(err))
@@ -199,7 +199,7 @@ func (d *division) until(ctx context.Context, move sets.Move, way func(*setcare.
 }
 
 // mover is one of a move that was open a moment ago.
-func (d *division) mover(ctx context.Context, all sets.Map, move sets.Move, t *teller) (*setcare.Mover, error) {
+func (d *division) mover(ctx context.Context, all sets.Map, move sets.Move, t *teller) (*setadmin.Mover, error) {
 	if len(all.Sets) == 0 { // the move was begun since
 		var err error
 		if all, err = d.root.Map(ctx); err != nil {

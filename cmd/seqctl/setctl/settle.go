@@ -12,7 +12,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/base/ui"
-	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/setadmin"
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
@@ -52,7 +52,7 @@ what may have been in more than one goes to the one that the map names.`,
 			if _, err := d.set(name); err != nil {
 				return err
 			}
-			s := &setcare.Settlement{Root: d.root, Conns: d.conns, Set: name, Bump: bump}
+			s := &setadmin.Settlement{Root: d.root, Conns: d.conns, Set: name, Bump: bump}
 			got, err := s.Run(ctx)
 			if err != nil {
 				return tidy(err)
@@ -63,7 +63,7 @@ what may have been in more than one goes to the one that the map names.`,
 	return cmd
 }
 
-func printSettled(w io.Writer, format ui.Format, name string, got setcare.Settled) error {
+func printSettled(w io.Writer, format ui.Format, name string, got setadmin.Settled) error {
 	out := settled{Set: name, Kept: textOf(got.Kept), Given: map[string]string{}}
 	for to, ids := range got.Given {
 		out.Given[to] = textOf(ids)

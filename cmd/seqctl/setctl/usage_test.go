@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
-	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/setadmin"
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/sets"
 )
@@ -69,7 +69,7 @@ func TestAnUnfinishedMoveSaysWhatToDoInOneLine(t *testing.T) {
 	move := sets.Move{ID: 3, From: "main", To: "b", Sections: []sets.Range{{First: 4, Sections: 2}}}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	down := fmt.Errorf("move 3 of sections [4-5] from Set main to b: Set b: %w: %w", setcare.ErrSetDown,
+	down := fmt.Errorf("move 3 of sections [4-5] from Set main to b: Set b: %w: %w", setadmin.ErrSetDown,
 		errors.Join(errors.New("Set b at a:1: rpc error: dial tcp a:1: connect: connection refused"), errors.New("Set b at a:2: connect: connection refused")))
 	for _, test := range []struct {
 		ctx  context.Context
@@ -77,10 +77,10 @@ func TestAnUnfinishedMoveSaysWhatToDoInOneLine(t *testing.T) {
 		is   error
 		want []string
 	}{
-		{t.Context(), down, setcare.ErrSetDown, []string{"Set b: no AllocSvr of the Set answers: connection refused", "seqctl set move --id 3", "seqctl set abort --id 3"}},
+		{t.Context(), down, setadmin.ErrSetDown, []string{"Set b: no AllocSvr of the Set answers: connection refused", "seqctl set move --id 3", "seqctl set abort --id 3"}},
 		{stopped, fmt.Errorf("seal: %w", context.Canceled), context.Canceled, []string{"is open", "seqctl set move --id 3", "seqctl set abort --id 3"}},
-		{t.Context(), fmt.Errorf("open: %w", setcare.ErrRefused), setcare.ErrRefused, []string{"seqctl set abort --id 3"}},
-		{t.Context(), fmt.Errorf("seal: %w", setcare.ErrTakenBack), setcare.ErrTakenBack, []string{"seqctl set show"}},
+		{t.Context(), fmt.Errorf("open: %w", setadmin.ErrRefused), setadmin.ErrRefused, []string{"seqctl set abort --id 3"}},
+		{t.Context(), fmt.Errorf("seal: %w", setadmin.ErrTakenBack), setadmin.ErrTakenBack, []string{"seqctl set show"}},
 		{t.Context(), fmt.Errorf("open: %w", context.DeadlineExceeded), errInTime, []string{"is open", "seqctl set move --id 3"}},
 	} {
 		err := unfinished(test.ctx, move, test.err)

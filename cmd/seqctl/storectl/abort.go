@@ -8,7 +8,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/base/ui"
-	"github.com/seqsvr/seqsvr/internal/ops/storecare"
+	"github.com/seqsvr/seqsvr/internal/ops/storeadmin"
 )
 
 func abortCommand() *cobra.Command {
@@ -20,7 +20,7 @@ func abortCommand() *cobra.Command {
 	}
 	o.addTo(cmd, changeTimeout)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, _ []string, stdout io.Writer) error {
-		return o.change(ctx, format, stdout, "abort", (*storecare.Care).Abort)
+		return o.change(ctx, format, stdout, "abort", (*storeadmin.Care).Abort)
 	})
 	return cmd
 }

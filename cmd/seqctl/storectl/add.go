@@ -8,7 +8,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/base/ui"
-	"github.com/seqsvr/seqsvr/internal/ops/storecare"
+	"github.com/seqsvr/seqsvr/internal/ops/storeadmin"
 )
 
 func addCommand() *cobra.Command {
@@ -22,7 +22,7 @@ func addCommand() *cobra.Command {
 	o.addTo(cmd, changeTimeout)
 	o.addAnyZones(cmd)
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
-		return o.change(ctx, format, stdout, "add", func(c *storecare.Care) ([]storecare.Step, error) { return c.Add(ctx, args[0]) })
+		return o.change(ctx, format, stdout, "add", func(c *storeadmin.Care) ([]storeadmin.Step, error) { return c.Add(ctx, args[0]) })
 	})
 	return cmd
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/base/ui"
 	"github.com/seqsvr/seqsvr/internal/base/version"
-	"github.com/seqsvr/seqsvr/internal/ops/storecare"
+	"github.com/seqsvr/seqsvr/internal/ops/storeadmin"
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/storesvr/backup"
@@ -65,7 +65,7 @@ func backupCommand() *cobra.Command {
 			}
 			return save(m, states)
 		}
-		return o.care(ctx, func(c *storecare.Care) error {
+		return o.care(ctx, func(c *storeadmin.Care) error {
 			progress := ui.NewProgress(cmd.ErrOrStderr(), "registers read", 0)
 			c.Told = progress.Add
 			snap, err := c.Snapshot(ctx)

@@ -14,7 +14,7 @@ import (
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/base/ui"
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
-	"github.com/seqsvr/seqsvr/internal/ops/storecare"
+	"github.com/seqsvr/seqsvr/internal/ops/storeadmin"
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
 )
 
@@ -74,12 +74,12 @@ func (o *options) addrs(ctx context.Context) ([]string, error) {
 }
 
 // care runs do with a hold on the stores.
-func (o *options) care(ctx context.Context, do func(c *storecare.Care) error) error {
+func (o *options) care(ctx context.Context, do func(c *storeadmin.Care) error) error {
 	addrs, err := o.addrs(ctx)
 	if err != nil {
 		return err
 	}
-	c, err := storecare.Open(ctx, addrs, o.Dial()...)
+	c, err := storeadmin.Open(ctx, addrs, o.Dial()...)
 	if err != nil {
 		return err
 	}
@@ -97,15 +97,15 @@ type changed struct {
 }
 
 // change runs a plan and prints what came of it.
-func (o *options) change(ctx context.Context, format ui.Format, stdout io.Writer, verb string, plan func(c *storecare.Care) ([]storecare.Step, error)) error {
-	return o.care(ctx, func(c *storecare.Care) error {
+func (o *options) change(ctx context.Context, format ui.Format, stdout io.Writer, verb string, plan func(c *storeadmin.Care) ([]storeadmin.Step, error)) error {
+	return o.care(ctx, func(c *storeadmin.Care) error {
 		c.AnyZones = o.anyZones
 		steps, err := plan(c)
 		if err != nil {
 			return err
 		}
 		result := changed{Steps: []string{}}
-		err = storecare.Run(ctx, steps, func(name string) {
+		err = storeadmin.Run(ctx, steps, func(name string) {
 			result.Steps = append(result.Steps, name)
 			if format == ui.FormatTable {
 				fmt.Fprintf(stdout, "%s\n", name)

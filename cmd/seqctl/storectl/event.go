@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
-	"github.com/seqsvr/seqsvr/internal/ops/storecare"
+	"github.com/seqsvr/seqsvr/internal/ops/storeadmin"
 )
 
 // Bounds of an event about what was done to the stores.
@@ -19,7 +19,7 @@ const (
 // note writes what was done into the cluster's log of events, with the name that a store
 // knows this operator by. What was done is done: if it cannot be noted, that is said and no
 // more; the stores have lines of their own.
-func note(ctx context.Context, stderr io.Writer, c *storecare.Care, verb, what string) {
+func note(ctx context.Context, stderr io.Writer, c *storeadmin.Care, verb, what string) {
 	ctx, cancel := context.WithTimeout(ctx, eventBound)
 	defer cancel()
 	by, err := c.Caller(ctx)

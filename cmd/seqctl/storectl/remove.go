@@ -8,7 +8,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/base/ui"
-	"github.com/seqsvr/seqsvr/internal/ops/storecare"
+	"github.com/seqsvr/seqsvr/internal/ops/storeadmin"
 )
 
 func removeCommand() *cobra.Command {
@@ -24,7 +24,7 @@ func removeCommand() *cobra.Command {
 	o.addAnyZones(cmd)
 	cmd.Flags().StringVar(&force, "force", "", "`reason` why fewer than three are to be left; empty: they are not")
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
-		return o.change(ctx, format, stdout, "remove", func(c *storecare.Care) ([]storecare.Step, error) { return c.Remove(args[0], force) })
+		return o.change(ctx, format, stdout, "remove", func(c *storeadmin.Care) ([]storeadmin.Step, error) { return c.Remove(args[0], force) })
 	})
 	return cmd
 }

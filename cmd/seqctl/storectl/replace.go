@@ -9,7 +9,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/base/ui"
-	"github.com/seqsvr/seqsvr/internal/ops/storecare"
+	"github.com/seqsvr/seqsvr/internal/ops/storeadmin"
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
 )
 
@@ -36,7 +36,7 @@ killed goes on with the same command.`,
 		if old == "" || fresh == "" {
 			return daemon.Usage(fmt.Errorf("expected --dead NAME and --new ADDR"))
 		}
-		return o.change(ctx, format, stdout, "replace", func(c *storecare.Care) ([]storecare.Step, error) {
+		return o.change(ctx, format, stdout, "replace", func(c *storeadmin.Care) ([]storeadmin.Step, error) {
 			return c.Replace(ctx, old, fresh, force)
 		})
 	})

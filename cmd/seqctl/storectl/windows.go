@@ -12,7 +12,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/base/ui"
-	"github.com/seqsvr/seqsvr/internal/ops/storecare"
+	"github.com/seqsvr/seqsvr/internal/ops/storeadmin"
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
@@ -51,7 +51,7 @@ goes on with its window, its IDs come twice. Nothing is ever kept back for longe
 			all, err := windowsOverOnEtcd(ctx, &o.etcd)
 			return printTold(stdout, format, all, err)
 		}
-		return o.care(ctx, func(c *storecare.Care) error {
+		return o.care(ctx, func(c *storeadmin.Care) error {
 			var all []told
 			err := c.WindowsOver(ctx, reason, func(d *pb.DescribeReply) {
 				all = append(all, told{d.GetName(), d.GetWorkersKeptUs() / 1000})

@@ -11,8 +11,8 @@ import (
 // missing.
 const FileFlag = "config"
 
-// sourceKey is of a flag's annotations: the source of each value is kept at the flag
-// itself, so that Print needs nothing but the flag set.
+// sourceKey names a flag's annotation that keeps the source of its value. So Print needs nothing but the
+// flag set.
 const sourceKey = "seq.source"
 
 // Load parses args (without the program's name) into fs, then fills every flag

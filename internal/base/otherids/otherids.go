@@ -1,12 +1,10 @@
-// Package otherids makes and reads the IDs of others that are wider than 64 bits and
-// have their time in them: UUIDs (version 7, and 1 and 6 for reading), ULIDs and the
-// ObjectIds of MongoDB.
+// Package otherids makes and reads IDs of other systems that contain their time and are wider than 64 bits:
+// UUIDs (version 7, and 1 and 6 for reading), ULIDs and the ObjectIds of MongoDB.
 //
-// It guarantees that what Make gives, Read takes apart, and that the texts of the kinds
-// and those of snowflake IDs are never mistaken for each other: Is goes by the length.
+// Read parses every ID that Make returns. Is tells these IDs from snowflake IDs by the length of the text.
 //
-// What belongs here: which kinds there are and what they say of their origin. What does
-// not: layouts of up to 64 bits, which are package snowflake's.
+// What belongs here: the kinds of IDs, and what they say of their origin. What does not: layouts of up to
+// 64 bits, which are package snowflake's.
 package otherids
 
 import (
@@ -54,7 +52,7 @@ type Parts struct {
 	Kind     string // with the version, for UUIDs: "uuid-v7"
 	Text     string // in the form that is usual
 	Time     time.Time
-	Origin   string // its maker, in hex: the node of UUIDs 1 and 6, the process of ObjectIds; "": it does not say
+	Origin   string // its maker, in hex: the node of UUIDs 1 and 6, the process of ObjectIds; empty if the ID has none
 	Sequence uint64 // the clock sequence of the former, the counter of the latter; else 0
 }
 
@@ -184,8 +182,8 @@ func Make(kind string, n int, now time.Time) ([]string, error) {
 	return out, nil
 }
 
-// objectIDs are those of one process: seconds, five random bytes, and a counter that begins
-// at random, in three bytes of which the highest bit begins as 0, so that it does not wrap.
+// objectIDs returns a function that makes the ObjectIds of one process: seconds, five random bytes, and a
+// counter of three bytes. The counter begins at random with its highest bit 0, so that it does not wrap.
 func objectIDs(now time.Time) func() (string, error) {
 	var b [16]byte
 	_, _ = rand.Read(b[4:]) // it never fails

@@ -2,8 +2,8 @@ package ui
 
 import "strings"
 
-// Closest is the one of the words that was most likely meant by word: it
-// begins so, or differs in few letters. "" if none is near.
+// Closest returns the word of words that word most likely stands for: it differs in few letters, or begins
+// with word. It returns "" if no word is near.
 func Closest(word string, words []string) string {
 	best, least := "", 1+max(len(word)/3, 1)
 	for _, w := range words {

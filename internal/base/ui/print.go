@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Format is how a result is written.
+// Format names a form in which results are printed.
 type Format string
 
 // The formats that -o takes.

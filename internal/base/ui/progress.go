@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// redraw is how long a drawn line stays: often enough for an eye, and cheap.
+// redraw is the time between two drawings of the line.
 const redraw = 100 * time.Millisecond
 
 // Progress shows how far a long job has come, in one line that is drawn over
@@ -27,7 +27,7 @@ type Progress struct {
 	count atomic.Uint64
 	note  atomic.Value // string: what is being done, behind the label
 
-	stop chan struct{} // closed by Done; nil: nothing is drawn
+	stop chan struct{} // closed by Done; if nil, nothing is drawn
 	once sync.Once
 	task sync.WaitGroup
 }
@@ -99,9 +99,9 @@ func (p *Progress) draw(end string) {
 	_, _ = io.WriteString(p.w, "\r\x1b[K"+line+end)
 }
 
-// progressLine is at most columns wide:
-// "label [=====>    ]  52% 1,234/2,345 1.23s left 1.12s". The bar gives way
-// first, then the end of the line. Nothing counted and no total is the time alone.
+// progressLine returns a line of at most columns characters: "label [=====> ] 52% 1,234/2,345 1.23s left
+// 1.12s". In a narrow line the bar goes first, then the end of the line. Without a count and a total it
+// shows only the time.
 func progressLine(label string, count, total uint64, elapsed time.Duration, number func(uint64) string, columns int) string {
 	switch {
 	case total == 0 && count == 0:

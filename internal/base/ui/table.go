@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Color is how a cell is shown on a terminal that takes colours.
+// Color is the ANSI sequence of a cell's colour on a terminal.
 type Color string
 
 // The colours, as ANSI sequences. Meaning must never hang on one alone.

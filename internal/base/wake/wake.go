@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Signal is of one goroutine: it is raised by any number of others, and what is raised
-// before it is taken counts once. Use New. Safe for concurrent use.
+// Signal wakes one goroutine. Any number of others may raise it. Several raises before it is taken count as
+// one. Use New. It is safe for concurrent use.
 type Signal struct{ c chan struct{} }
 
-// New is a signal that is not raised.
+// New returns a Signal that is not raised.
 func New() *Signal { return &Signal{c: make(chan struct{}, 1)} }
 
 // Kick raises the signal. It does not block.

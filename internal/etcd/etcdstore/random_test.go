@@ -263,7 +263,7 @@ func (p *process) act(ctx context.Context) {
 	}
 }
 
-// acquire takes a register as package tenure does, and now and then loses interest on the way.
+// acquire takes a register as package ownership does, and now and then loses interest on the way.
 func (p *process) acquire(ctx context.Context, r seq.Register) {
 	me := p.secret.Session()
 	p.mu.Lock()

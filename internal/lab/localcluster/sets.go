@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seqsvr/seqsvr/internal/ops/setcare"
+	"github.com/seqsvr/seqsvr/internal/ops/setadmin"
 	"github.com/seqsvr/seqsvr/internal/ops/survey"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
@@ -106,10 +106,10 @@ func (l *Layout) JoinSets(ctx context.Context) error {
 	}
 	conns := survey.NewConns(dial...)
 	defer conns.Close()
-	j := joining{l: l, conns: conns, root: &setcare.Root{Set: setcare.NewSet(sets.RootName, l.Addrs(RoleAlloc), conns)}}
+	j := joining{l: l, conns: conns, root: &setadmin.Root{Set: setadmin.NewSet(sets.RootName, l.Addrs(RoleAlloc), conns)}}
 	for _, other := range l.Others {
 		addrs := other.Addrs(RoleAlloc) // they may be others than at the last start
-		if _, err := j.root.Add(ctx, setcare.NewSet(other.Set, addrs, conns), l.Addrs(RoleAlloc)); err != nil {
+		if _, err := j.root.Add(ctx, setadmin.NewSet(other.Set, addrs, conns), l.Addrs(RoleAlloc)); err != nil {
 			return fmt.Errorf("add Set %s: %w", other.Set, err)
 		}
 	}
@@ -141,7 +141,7 @@ func (l *Layout) JoinSets(ctx context.Context) error {
 type joining struct {
 	l     *Layout
 	conns *survey.Conns
-	root  *setcare.Root
+	root  *setadmin.Root
 }
 
 func (j *joining) finish(ctx context.Context, move sets.Move) error {

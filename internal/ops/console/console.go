@@ -31,8 +31,8 @@ type Config struct {
 	Names browser.Names
 	// Guard checks the caller, as one of Admin's methods; nil: every caller may look.
 	Guard *auth.Guard
-	// Shown is what a TLS connection proved; nil without TLS.
-	Shown func(*tls.ConnectionState) auth.Shown
+	// Evidence is what a TLS connection proved; nil without TLS.
+	Evidence func(*tls.ConnectionState) auth.Evidence
 	// Calls tells what callers of this process saw since its start; nil: nothing is known.
 	Calls func() Calls
 	// Drill tells of the drill that this process runs; nil: none.

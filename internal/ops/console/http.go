@@ -77,9 +77,9 @@ func (c *Console) may(r *http.Request, method string) error {
 	if c.cfg.Guard == nil {
 		return nil
 	}
-	var who auth.Who
-	if c.cfg.Shown != nil {
-		who.Shown = c.cfg.Shown(r.TLS)
+	var who auth.Credentials
+	if c.cfg.Evidence != nil {
+		who.Evidence = c.cfg.Evidence(r.TLS)
 	}
 	who.Token, who.Err = auth.Bearer(r.Header.Values(rpc.AuthHeader))
 	if err := c.cfg.Guard.Check(who, pb.Admin_Status_FullMethodName, nil); err != nil {

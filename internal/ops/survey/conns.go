@@ -46,5 +46,5 @@ func (c *Conns) Close() {
 	}
 }
 
-// At is To, as package setcare asks for it.
+// At is To, as package setadmin asks for it.
 func (c *Conns) At(addr string) (grpc.ClientConnInterface, error) { return c.To(addr) }

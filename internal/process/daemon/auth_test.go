@@ -130,7 +130,7 @@ func TestAPolicyIsReadAtSIGHUPWhateverElseIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Reread = func() (*Common, error) { return nil, errors.New("made up") }
-	known := func() bool { _, err := c.Guard.Try(auth.Who{Token: token.Secret()}, ""); return err == nil }
+	known := func() bool { _, err := c.Guard.Try(auth.Credentials{Token: token.Secret()}, ""); return err == nil }
 	if err := os.WriteFile(policy, []byte("principals:\n  - [\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

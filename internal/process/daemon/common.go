@@ -25,32 +25,31 @@ import (
 // Common are the settings that every daemon has. Add them to a flag set, load that,
 // then call Open.
 type Common struct {
-	Admin     string // host:port of /metrics, /livez and /readyz; empty: none
+	Admin     string // host:port of /metrics, /livez and /readyz; if empty, they are off
 	Pprof     bool   // serve profiles there too
 	LogLevel  string // debug, info, warn or error
 	LogFormat string // text or json
 
 	TLSFiles rpc.TLSFiles // of all listeners but admin's, and of connections to others
-	TLS      *rpc.TLS     // set by Open; nil: plaintext
+	TLS      *rpc.TLS     // set by Open; nil means plaintext
 
 	authMode, policyFile, plaintext string
-	Guard                           *auth.Guard // set by OpenAuth; nil: --auth off
+	Guard                           *auth.Guard // set by OpenAuth; nil with --auth off
 
 	GossipKeysFile string
-	GossipKeys     *membership.Keys // set by Open; nil: plaintext
+	GossipKeys     *membership.Keys // set by Open; nil means plaintext
 
 	TraceEndpoint string
 	TraceSample   float64
 	TraceCA       string
-	Traces        *tracing.Tracer // set by Serve, before it calls start; nil: no traces
+	Traces        *tracing.Tracer // set by Serve, before it calls start; if nil, tracing is off
 	exporter      *otlp.Exporter  // behind Traces
 
 	Logger *slog.Logger   // set by Open
 	level  *slog.LevelVar // of Logger
-	output *Output        // behind Logger; nil: it writes to its writer
+	output *Output        // behind Logger; if nil, Logger writes to its writer
 
-	// Reread loads the settings of a fresh Common from the same sources; nil: SIGHUP
-	// changes nothing.
+	// Reread loads the settings of a fresh Common from the same sources. If nil, SIGHUP changes nothing.
 	Reread func() (*Common, error)
 	// Live takes new values of flags, as text, that may change while the daemon runs. It
 	// is filled before Serve starts the service, or by start itself.

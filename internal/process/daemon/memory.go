@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// noLimit is from where on a limit of cgroup v1 stands for none.
+// noLimit is the least limit of cgroup v1 that stands for no limit.
 const noLimit = 1 << 60
 
 // MemoryLimit returns how many bytes the process may take before it is ended, zero if nothing says

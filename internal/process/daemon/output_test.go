@@ -21,7 +21,7 @@ type reader struct {
 	mu   sync.Mutex // guards all
 	text bytes.Buffer
 	gone error         // of the next writes
-	hang chan struct{} // the next writes wait for its end; nil: they do not
+	hang chan struct{} // the next writes wait until it is closed; if nil, they do not wait
 	held chan struct{} // gets a token from each write that waits
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// glance is how often the processors are adapted.
+	// glance is the time between two changes of GOMAXPROCS.
 	glance = 250 * time.Millisecond
 	// Of the processors that a program has, so much must be in use to double them; and of half
 	// of them, at most so much to halve them. They lie apart, so that a steady load ends changes.
@@ -50,7 +50,8 @@ func FollowProcessors(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// processors is how many a program should have that has some now, and used so many of them.
+// processors returns the number of processors for a program that has now of them, and used so many of
+// these.
 func processors(now, most int, used float64) int {
 	switch half := (now + 1) / 2; {
 	case used > crowded*float64(now):

@@ -61,12 +61,12 @@ func (c *Common) follow(ctx context.Context, signals <-chan os.Signal) (stop fun
 	}
 }
 
-// Reload reads all sources again. What may change while the daemon runs is changed: the
-// log level, the policy, the gossip keys, the share of traces, and what is in Live. Every other
-// difference is logged as waiting for a restart. If the sources are not sound, or one of
-// the values is not taken, nothing is changed and the log says why.
+// Reload reads all sources again. It changes the settings that may change while the daemon runs: the log
+// level, the policy, the gossip keys, the share of traces, and the settings in Live. It logs every other
+// difference as waiting for a restart. If a source is not valid, or a value is refused, Reload changes
+// nothing and logs the reason.
 func (c *Common) Reload() {
-	c.Guard.Reload() // whatever is wrong elsewhere: who is no longer in it must not wait for that
+	c.Guard.Reload() // even if the settings are not valid: a revoked principal must not keep access
 	if c.Hangup != nil {
 		c.Hangup()
 	}
@@ -111,12 +111,12 @@ func (c *Common) Reload() {
 // difference is a setting whose sources say something new.
 type difference struct {
 	name, from, to string
-	apply          func(text string) error // nil: only a restart takes it
+	apply          func(text string) error // nil if the setting needs a restart
 	log            *slog.Logger
 }
 
-// live is how a setting is brought up to date to a text while the daemon runs; nil: not
-// at all.
+// live returns a function that applies a new value of a setting while the daemon runs. It returns nil if
+// the setting needs a restart.
 func (c *Common) live(name, to string) func(text string) error {
 	switch {
 	case name == "log-level":

@@ -17,13 +17,13 @@ const (
 	usualSlack = 50 * time.Microsecond
 )
 
-// Slacken has the program start again, with another timer slack, as the first thing that it
-// does. Go's monitor of its threads naps for 20 microseconds at a time while there is work;
-// each nap is a timer and a switch, which cost more than the calls that they watch. Threads
-// inherit the slack, and that one is there before any code of a program, so that only an exec
-// reaches it. A slack that somebody has chosen, such as TimerSlackNSec= of systemd, stays.
-// SIGHUP is ignored from here on, also by the program that starts again, until Main takes it.
-// What cannot be done is left: it is no error.
+// Slacken makes the program start again with another timer slack. Call it first in main. Go's monitor of
+// its threads naps for 20 microseconds at a time while there is work. Each nap is a timer and a switch,
+// which cost more than the calls that they watch. Only an exec changes the slack for all threads, because
+// threads inherit it and Go starts some before main.
+//
+// A slack that somebody has chosen, such as TimerSlackNSec= of systemd, stays. SIGHUP is ignored from here
+// until Main takes it, also by the program that starts again. Slacken ignores failures.
 func Slacken() {
 	signal.Ignore(syscall.SIGHUP) // until Main: it would end the program before that
 	runtime.LockOSThread()        // the slack is a thread's

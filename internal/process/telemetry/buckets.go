@@ -40,7 +40,7 @@ func (b Buckets) combine(other Buckets, by func(x, y uint64) uint64) Buckets {
 	return out
 }
 
-// Total is how many values there are.
+// Total returns the number of values.
 func (b Buckets) Total() (n uint64) {
 	for _, c := range b.counts {
 		n += c
@@ -48,8 +48,8 @@ func (b Buckets) Total() (n uint64) {
 	return n
 }
 
-// Quantile is the value that a part q of all are at most, as if those of a bucket were
-// spread evenly; 0 without values. Above the last bound it is that bound.
+// Quantile returns the value that a part q of all values do not exceed. It assumes that the values of a
+// bucket are spread evenly. Above the last bound it returns that bound. Without values it returns zero.
 func (b Buckets) Quantile(q float64) float64 {
 	total := b.Total()
 	if total == 0 {

@@ -77,8 +77,8 @@ type Subject interface {
 	Ready() error
 }
 
-// NewRegistry holds the metrics of a daemon beside those of its process: seq_build_info,
-// seq_ready, and the usual go_* and process_* ones.
+// NewRegistry returns a registry with the metrics of a daemon and of its process: seq_build_info,
+// seq_ready, go_* and process_*.
 func NewRegistry(daemon string, of Subject) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(of, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),

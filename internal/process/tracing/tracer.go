@@ -49,7 +49,7 @@ func (t *Tracer) Counts() Counts {
 	return t.counts()
 }
 
-// Span is one span, or none: all methods then do nothing.
+// Span is one span. The methods of a zero Span do nothing.
 type Span struct{ span trace.Span }
 
 // Int adds a number.

@@ -12,8 +12,8 @@ import (
 // Attempt is what one server is asked in one message or unary call.
 type Attempt struct {
 	Server  *Server
-	probe   *health    // that it sees about; nil: it is no probe
-	relayed *route.Set // that the server is asked for and is no node of; nil: it is one
+	probe   *health    // that the attempt probes; nil if it is no probe
+	relayed *route.Set // that a router is asked for; nil if the server is a node of the Set
 	rules   *rules
 	Space   *seq.Space
 	Version uint64 // of the route table
@@ -116,7 +116,7 @@ func (k *call) atLate(t *tries, attempts []*Attempt) *Attempt {
 	return k.attempt(s, nil, round)
 }
 
-// attemptAt is the one of some attempts that is at a server; nil: none is.
+// attemptAt returns the attempt at a server, or nil if there is none.
 func attemptAt(s *Server, attempts []*Attempt) *Attempt {
 	for _, a := range attempts {
 		if a.Server == s {
@@ -126,8 +126,8 @@ func attemptAt(s *Server, attempts []*Attempt) *Attempt {
 	return nil
 }
 
-// admit is an attempt at the server if one may be made now, also along with the others of a probe;
-// nil: none may. relayed is as in attempt.
+// admit returns an attempt at the server, or nil if none may be made now. Keys may share an attempt that is
+// a probe. relayed is as in attempt.
 func (k *call) admit(s *Server, relayed *route.Set, round int, attempts []*Attempt) *Attempt {
 	if a := attemptAt(s, attempts); a != nil {
 		return a

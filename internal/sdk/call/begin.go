@@ -10,17 +10,17 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Begin takes the numbers of all orders and returns without waiting for them. Keys of one
-// AllocSvr travel together, whosever order they are of. What the owners do not answer at the
-// first attempt is asked for as NextBatch does, until ctx ends, by a goroutine for each order
-// that has such keys. Every order is done, after Close too.
+// Begin takes the numbers of all orders and returns without waiting for them. Keys of one AllocSvr share a
+// batch, also keys of different orders. If an owner does not answer a key at the first attempt, Begin asks
+// again as NextBatch does, until ctx ends. It starts a goroutine for each order with such keys. Every order
+// is done in the end, also after Close.
 func (c *Caller) Begin(ctx context.Context, orders ...*stream.Order) {
-	c.BeginNear(ctx, nil, orders...)
+	c.BeginLocal(ctx, nil, orders...)
 }
 
-// BeginNear is Begin for a program that has an AllocSvr within it: near is asked first, and
+// BeginLocal is Begin for a program that has an AllocSvr within it: near is asked first, and
 // what it does not have goes by the network.
-func (c *Caller) BeginNear(ctx context.Context, near Near, orders ...*stream.Order) {
+func (c *Caller) BeginLocal(ctx context.Context, near Local, orders ...*stream.Order) {
 	v := c.table.View()
 	p := parcelsPool.Get().(*parcels)
 	for _, o := range orders {
@@ -29,7 +29,7 @@ func (c *Caller) BeginNear(ctx context.Context, near Near, orders ...*stream.Ord
 		o.In(space, once, errNotAsked)
 	}
 	if near != nil {
-		c.takeNear(near, orders)
+		c.takeLocal(near, orders)
 	}
 	for _, o := range orders {
 		if o.Where() != nil {
@@ -43,7 +43,7 @@ func (c *Caller) BeginNear(ctx context.Context, near Near, orders ...*stream.Ord
 	}
 }
 
-// errNotAsked is of keys whose owner is not known or does not answer.
+// errNotAsked is the error for a key whose owner is unknown or does not answer.
 var errNotAsked = fmt.Errorf("%w: owner not asked", seq.ErrNoRoute)
 
 // plain is the space of an order that can be asked for at once, and its requests there. The

@@ -106,7 +106,7 @@ func (c *Caller) begin(ctx context.Context) (context.Context, context.CancelFunc
 	return ctx, cancel, v, err
 }
 
-// Within gives a call without a deadline that of Config.
+// Within bounds a context without a deadline by Config.Timeout.
 func (c *Caller) Within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}

@@ -65,7 +65,7 @@ var anySets = map[string]bool{
 	pb.Snowflake_Decode_FullMethodName: true, pb.Snowflake_Compose_FullMethodName: true,
 }
 
-// conn is a connection that chooses the server anew for each call.
+// conn is a connection that chooses a server for each call.
 type conn struct {
 	unaryOnly
 

@@ -1,22 +1,24 @@
-// Package call is the room of the SDK that makes calls, and makes them again.
+// Package call makes the calls of the SDK, and retries them.
 //
-// A key that is taken alone gets a slot in a batch to its owner (next.go), and many keys one batch for each owner
+// A single key joins a batch to its owner (next.go). Many keys are split into one batch for each owner
 // (owners.go, nextbatch.go). All other calls are unary.
 //
-// A call that got no answer goes through the retry loop (retry.go), which all kinds of calls share; what they
-// differ in is a value (rules.go). It makes attempts: where a refusal pointed, at the owner, at the standbys, at an
-// address of Config; or, for what all servers answer alike, at one after the other. Then it pauses, and begins
-// again with the newest View. It ends with ctx, with an error that no retry cures (errors.go), or when no server
-// that can be reached has a quorum of stores (outage.go). A server that was silent has bad health (health.go):
-// one call at a time tries it, and the others go elsewhere.
+// All kinds of calls share one retry loop (retry.go). A value describes their differences (rules.go). The
+// loop asks one server after the other: the one that a refusal named, the owner, the standbys, an address
+// of Config. If all servers answer a call alike, it asks them in turn. Then it pauses, and begins again
+// with the newest View.
 //
-// A NOT_OWNER that names another Set is followed at once and has a newer map searched for; but for an address
-// of a Set that the map does not name the call waits, since it could not say for which cluster it is. Two Sets that
-// name each other are asked with pauses.
+// The loop ends with ctx or with an error that no retry cures (errors.go). It also ends when no server that
+// can be reached has a quorum of stores (outage.go). A server that was silent has bad health (health.go):
+// one call at a time tries it, and other calls ask other servers.
 //
-// What a router and seqctl call beside client.Client stands here too: orders (begin.go), connections that choose a
-// server for each call (conns.go), and a probe (probe.go).
+// A NOT_OWNER that names another Set is followed at once, and starts a search for a newer map. If the map
+// does not name that Set, the call waits, because it cannot tell which cluster the address belongs to. If
+// two Sets redirect to each other, the loop backs off.
 //
-// What belongs here: which server is asked next, and when a call ends. What does not: who has a section, and how
-// keys travel.
+// The package also has the calls of the router and seqctl beyond client.Client: orders (begin.go),
+// connections that choose a server for each call (conns.go), and a probe (probe.go).
+//
+// What belongs here: which server is asked next, and when a call ends. What does not: who has a section,
+// and how keys travel.
 package call

@@ -48,18 +48,17 @@ type namelessError struct {
 func (e *namelessError) Error() string { return fmt.Sprintf("%s: %v", e.addr, e.status) }
 func (e *namelessError) Unwrap() error { return e.status }
 
-// ofNode are the refusals for a reason of the node's own that no waiting cures: its
-// configuration, or that it is no longer what it was taken for. Another node is asked
-// immediately; a round in which every node refuses so is the last. A node's other reasons of
-// its own (its clock, its lease, its queue, no worker id left, that it leaves) may pass, so
-// calls go on after a pause.
+// ofNode are refusals for a reason of the node that no waiting cures, such as its configuration. The call
+// asks another node at once. If every node of a round refuses so, the call ends. A node's other reasons may
+// pass: its clock, its lease, its queue, a shortage of worker ids, its shutdown. So the call goes on after
+// a pause.
 //
-// A datacenter that a node does not know may be that of one that has not made an ID yet.
+// A datacenter that a node does not know may belong to a node that has not made an ID yet.
 var ofNode = []error{seq.ErrDatacenterTaken, seq.ErrNodeUnfit, seq.ErrUnknownDatacenter}
 
-// finals are the errors that no retry cures, wherever it is made. A refusal by a namespace's
-// policy is one: that policy is to refuse in place of a wait. A foreign cluster and another era are
-// none: the address may have passed to a process of another cluster, and the owner be elsewhere.
+// finals are the errors that no retry cures at any server. They include a refusal by the policy of a
+// namespace, because that policy replaces a wait. They exclude a foreign cluster and another era: a process
+// of another cluster may have got the address, and the owner may be elsewhere.
 var finals = []error{
 	seq.ErrBadCount, seq.ErrBadBatch, seq.ErrUnknownSpace, seq.ErrUnknownSection, seq.ErrOverflow,
 	seq.ErrUnknownRegister, seq.ErrBadRegister,

@@ -46,7 +46,7 @@ func (h *health) probe(now time.Time) bool {
 	if !h.probing.CompareAndSwap(false, true) {
 		return false
 	}
-	if since := time.Duration(now.UnixNano() - h.probed.Load()); 0 <= since && since < probeEvery { // below 0: the clock was set back
+	if since := time.Duration(now.UnixNano() - h.probed.Load()); 0 <= since && since < probeEvery { // negative if the clock was set back
 		h.probing.Store(false)
 		return false
 	}
@@ -69,7 +69,7 @@ func (h *health) mute() bool {
 	return true
 }
 
-// release ends the probe of a health; nil: there was none.
+// release ends the probe of a health. It does nothing if h is nil.
 func (h *health) release() {
 	if h != nil {
 		h.probing.Store(false)

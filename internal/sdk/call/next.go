@@ -28,7 +28,7 @@ func (c *Caller) Next(ctx context.Context, key seq.Key) (seq.Seq, error) {
 	return nextOnward(ctx, take{c, key, 1, r}, v, s, err)
 }
 
-// Take is client.Take, by a request that may be repeated; nil: the call makes an id for its own retries.
+// Take is client.Take with a request id. If named is nil, the call makes an id for its own retries.
 func (c *Caller) Take(ctx context.Context, key seq.Key, n uint32, named *seq.Request) (seq.Range, error) {
 	v, s, r, err := join(ctx, c, key, n, named)
 	got, err := take{c, key, n, r}.finish(ctx, v, s, err)

@@ -10,12 +10,12 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// NextBatchOnce implements stream.Taker.
-func (c *Caller) NextBatchOnce(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []seq.Request) ([]seq.Range, error) {
+// NextBatchIdempotent implements stream.Taker.
+func (c *Caller) NextBatchIdempotent(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []seq.Request) ([]seq.Range, error) {
 	return c.NextBatch(ctx, space, stream.Keys{Places: uids}, counts, requests)
 }
 
-// NextBatch is client.NextBatch, and by requests that may be repeated; none: the call makes ids for its own
+// NextBatch is client.NextBatch with request ids. If named is empty, the call makes ids for its own
 // retries.
 func (c *Caller) NextBatch(ctx context.Context, space string, keys stream.Keys, counts []uint32, named []seq.Request) ([]seq.Range, error) {
 	n := len(keys.Places)
@@ -59,14 +59,14 @@ func (c *Caller) NextBatch(ctx context.Context, space string, keys stream.Keys, 
 // longer than a batch takes, and more processors at the server can work on calls of their own.
 const maxQueued = 1024
 
-// maxLarge is how many keys of larger attempts may be under way to a server at once: as much as
-// it does in some milliseconds, and one of the largest batches. The others wait here, where that costs them no part of
-// their attempt's time; sent all at once, those that the server comes to last would have
-// been given up by then, and be sent again.
+// maxLarge limits the keys of larger attempts that are under way to a server at once. It is what a server
+// does in some milliseconds, and the size of one of the largest batches. Other attempts wait here, where
+// their time does not run yet. Otherwise the server would reach the last keys only after their attempts
+// gave up, and would get them twice.
 const maxLarge = 1 << 14
 
-// Largely makes an attempt with so many keys when the server has room for it. It is of no
-// effect on a call of few keys.
+// Largely makes an attempt with so many keys when the server has room for it. A call of few keys does not
+// wait.
 func (s *Server) Largely(ctx context.Context, keys int, attempt func() error) error {
 	if keys > maxQueued {
 		if err := s.large.Acquire(ctx, int64(keys)); err != nil {

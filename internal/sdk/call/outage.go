@@ -19,17 +19,17 @@ import (
 
 // How the AllocSvr are asked whether they have a quorum.
 const (
-	// outageBound is how long an answer may take. The AllocSvr waits for nothing before it
-	// answers, so one that is silent for so long cannot be reached.
+	// outageBound bounds the wait for an answer. An AllocSvr answers this question without waiting, so a
+	// longer silence means that it cannot be reached.
 	outageBound = 500 * time.Millisecond
-	// outagePatience is for how long all must agree. Stores that restart together, or a
+	// outagePatience is the time for which all AllocSvr must agree. Stores that restart together, or a
 	// machine that stood still, must not end calls that have seconds left.
 	outagePatience = 500 * time.Millisecond
 	outagePause    = 250 * time.Millisecond // between two questions
 	// outageQuiet ends the questions when no call has heard of an outage for so long.
 	outageQuiet = 2 * time.Second
-	// outageSilence is for how long no AllocSvr of one of several Sets must have answered: as
-	// long as a takeover lasts, and a restart of them all.
+	// outageSilence is the time without an answer from any AllocSvr after which one of several Sets counts
+	// as unreachable. It covers a takeover, and a restart of all of them.
 	outageSilence = 2 * time.Second
 	outageRetry   = time.Second // between two questions to a Set that cannot be reached
 )
@@ -62,8 +62,8 @@ type care struct {
 	c  *Caller
 	of *route.Set
 
-	// relay is the address of Config that had the last answer for the Set and is none of its nodes,
-	// as a router's; nil: none had. relays has one call at a time see whether another one does.
+	// relay is the address of Config that last answered for the Set without being its node, such as a
+	// router; nil if none did. relays lets one call at a time test whether another such address answers.
 	relay  atomic.Pointer[route.Server]
 	relays health
 }
@@ -111,7 +111,7 @@ func (o *outage) Reason() error {
 	return o.last
 }
 
-// unreachable is why calls end that no AllocSvr answers; nil: they go on.
+// unreachable returns the error that ends calls while no AllocSvr answers, or nil if they go on.
 func (o *outage) unreachable() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -19,8 +19,8 @@ const (
 	pauseMax   = 30 * time.Millisecond
 )
 
-// maxHops is how many times a round follows a NOT_OWNER: two servers that name each other
-// must not be asked without a pause.
+// maxHops limits how often a round follows a NOT_OWNER. If two servers redirect to each other, the call
+// must pause.
 const maxHops = 3
 
 // call is a call on its way: it asks again until each of its keys has an answer or an error.
@@ -28,10 +28,10 @@ type call struct {
 	c       *Caller
 	rules   *rules
 	space   *seq.Space    // of the keys
-	places  []seq.UID     // what decides the section, one a key; none: the call is for the section, as if it were one key
-	node    string        // asked before all others by calls that ask all in turn; "": none
+	places  []seq.UID     // one a key, each decides the section; empty if the call is for the section itself, which then counts as one key
+	node    string        // asked first by calls that ask all in turn; may be empty
 	section seq.SectionID // for calls without keys that have an owner
-	turn    int           // where calls that ask the owner begin with the addresses of Config; 0: not yet
+	turn    int           // where calls that ask the owner begin with the addresses of Config; zero if they have not begun
 	// ask makes an attempt and puts the answers away. It gives the keys that failed for
 	// themselves, or the error of all. Each key is in one attempt at a time.
 	ask func(ctx context.Context, a *Attempt) ([]Fault, error)
@@ -49,8 +49,8 @@ type call struct {
 // and the servers in the order of the rules; then comes a pause.
 type tries struct {
 	hint           string     // address that a NOT_OWNER named, not asked yet
-	of             *route.Set // that the hint is of; nil: not known
-	in             *route.Set // that a NOT_OWNER of the round named, which is asked instead of the map's; nil: none did
+	of             *route.Set // the Set of the hint; nil if unknown
+	in             *route.Set // the Set that a NOT_OWNER of the round named, asked instead of the map's; may be nil
 	gen            uint64     // of the view that the round goes by
 	next           int        // how far the round has come
 	turn           int        // where it began, if it asks all in turn
@@ -63,10 +63,10 @@ type tries struct {
 	quorum         error      // the newest answer if it was NO_QUORUM; attempts without one say nothing
 }
 
-// keys is how many the call has.
+// keys returns the number of keys of the call.
 func (k *call) keys() int { return max(len(k.places), 1) }
 
-// of is how far key i has come.
+// of returns the state of the attempts for key i.
 func (k *call) of(i int) *tries {
 	if k.tries == nil {
 		k.tries = make([]tries, k.keys())

@@ -8,7 +8,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// rules are what the calls that share the retry loop differ in:
+// rules describe the differences between the calls that share the retry loop:
 //
 //	call                         asks                                until
 //	Next, Take, NextBatch,       where NOT_OWNER pointed, the owner, ctx ends
@@ -20,24 +20,24 @@ import (
 //	                             a node that is named first          refusal for the node's own
 //	                                                                 reasons
 //
-// Of several Sets, calls for keys and OwnerOf ask the one that has the section: that of the map,
-// or that which a NOT_OWNER named. Those for global IDs ask the nodes of all Sets. All others but the
-// last ask the root Set alone, which has the tags, and where namespaces are changed. Addresses of
-// Config are asked if they are of a Set to ask.
+// With several Sets, calls for keys and OwnerOf ask the Set that has the section by the map, or the Set
+// that a NOT_OWNER named. Calls for global IDs ask the nodes of all Sets. All other calls except Once ask
+// only the root Set, which has the tags and changes namespaces. A call asks an address of Config only if it
+// is of a Set to ask.
 //
-// All but the last also end with an error that no retry cures (errors.go) and, after a
-// round, once the quorum of stores is lost (outage.go).
+// All calls except Once also end with an error that no retry cures (errors.go). After a round they end if
+// the quorum of stores is lost (outage.go).
 type rules struct {
 	where where
-	// once is for one round only, in which the servers in doubt come last: an attempt costs
+	// once limits the call to one round, in which the servers in doubt come last, because an attempt costs
 	// something.
 	once bool
 	// unanimous ends the call after a round in which all that were asked refused it for a
 	// reason of their own, or gave an answer without a name: they do not serve the call, or
 	// all fail at it.
 	unanimous bool
-	// patient calls may have to wait at the server, for a worker id, a tick or a takeover. So
-	// the attempts of a round may take twice as long as those of the round before.
+	// patient calls may wait at the server for a worker id, a tick or a takeover. So the attempts of a
+	// round may take twice as long as the attempts of the round before.
 	patient bool
 	// ids calls go by a health of their own.
 	ids bool
@@ -131,10 +131,10 @@ func (k *call) seed(v *route.View, i int, t *tries, turn, step int) *route.Serve
 	return nil
 }
 
-// relayed is the Set to ask for key i if the server is an address of Config that is none of its
-// nodes, as a rule a router's. It is where to go where the caller reaches no node. But where they
-// are dead it would ask the same ones, for each caller: so one call at a time sees whether it has an
-// answer, until it has. nil: it is a node, or one of the routers that are all there is to ask.
+// relayed returns the Set to ask for key i if the server is an address of Config and no node of the Set,
+// such as a router. A caller that reaches no node needs such an address. But if the nodes are dead, a
+// router would ask the same nodes for each caller. So one call at a time tests whether the address answers,
+// until it does. relayed returns nil for a node, and for a router if there are only routers to ask.
 func (k *call) relayed(v *route.View, i int, t *tries, s *route.Server) *route.Set {
 	if k.rules.where != atOwner || !s.Seed || k.c.cfg.Indirect {
 		return nil

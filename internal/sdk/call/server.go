@@ -134,9 +134,8 @@ func (s *Server) Ended(cause error) error {
 	return &lostError{s.Addr, cause}
 }
 
-// attempt makes a unary call once, by the rules of the call that it is for: a round's
-// attempts of patient calls take twice as long as those of the round before. What became of
-// it is noted in the server's health.
+// attempt makes a unary call once, by the rules of the call that it is for. The attempts of patient calls
+// take twice as long in each round as in the round before. The result goes into the server's health.
 func (s *Server) attempt(ctx context.Context, r *rules, round int, do func(context.Context) error) error {
 	limit := s.c.cfg.AttemptTimeout
 	switch {

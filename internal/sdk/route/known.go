@@ -6,8 +6,8 @@ import "github.com/seqsvr/seqsvr/seq"
 // callers that heard of one. It never blocks.
 func (t *Table) Refresh() { t.First().Poke() }
 
-// SetsOf says which Set has each key by the map of now, the UIDs first and then the string keys, as indices
-// of the map. nil: there is one Set, or the space is not known.
+// SetsOf returns the index of each key's Set in the present map, for the UIDs first and then for the string
+// keys. It returns nil if there is one Set, or if the space is unknown.
 func (t *Table) SetsOf(space string, uids []seq.UID, names []string) []int {
 	v := t.View()
 	if v == nil || v.Alone() {
@@ -48,8 +48,7 @@ func (t *Table) Routes() *seq.RouteTable {
 	return nil
 }
 
-// Mapping is the cluster's mapping, of several Sets that of all; ok is false before the first
-// route table.
+// Mapping returns the cluster's mapping, which all Sets share. ok is false before the first route table.
 func (t *Table) Mapping() (m seq.Mapping, ok bool) {
 	if v := t.View(); v != nil {
 		return v.Mapping, true

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// meetBound is how long the addresses of Config have to say which cluster they are of before
-	// a Client serves.
+	// meetBound bounds how long a new Client waits until the addresses of Config say which cluster they are
+	// of.
 	meetBound = 2 * time.Second
 	// meetPause is the time between two questions to an address that has not said it, or that is
 	// left out.

@@ -16,10 +16,10 @@ type Server struct {
 	Peer Peer
 
 	t       *Table
-	of      atomic.Pointer[Set]   // that it is of, as its table or the server itself said last; nil: neither did
-	word    atomic.Pointer[word]  // of Config.Addrs: what it said before the Client served; nil: nothing
-	vouched atomic.Pointer[held]  // that the server is of, by its own word or by a table or map; nil: it is not known
-	other   atomic.Pointer[error] // why the server is left out; nil: it is not
+	of      atomic.Pointer[Set]   // its Set, as its table or the server itself said last; nil if neither did
+	word    atomic.Pointer[word]  // for Config.Addrs, its answer before the Client served; nil if it gave none
+	vouched atomic.Pointer[held]  // its life, by its own word or by a table or map; nil if unknown
+	other   atomic.Pointer[error] // why the server is left out; nil if it is in use
 	doubted atomic.Bool           // it is being asked which life it is of
 	mute    atomic.Bool           // a warning was given that the server tells no incarnation
 }
@@ -54,8 +54,8 @@ func (s *servers) open(t *Table) error {
 	return nil
 }
 
-// seed is one of Config.Addrs at a step of a pass over them all, those of this zone first. Each
-// turn begins with another one.
+// seed returns an address of Config at a step of a pass over all of them. The addresses in this zone come
+// first. Each turn begins with another address.
 func (s *servers) seed(turn, step int) *Server {
 	o := s.order.Load()
 	group, step := o.near, step%len(s.seeds)
@@ -65,8 +65,8 @@ func (s *servers) seed(turn, step int) *Server {
 	return group[(s.first+turn+step)%len(group)]
 }
 
-// perRound is how many of Config.Addrs a round asks: they are all there is to an indirect
-// client, and one is enough for others.
+// perRound returns the number of Config.Addrs that a round asks. An indirect client asks all, because it
+// has no other servers. Other clients ask one.
 func (s *servers) perRound() int {
 	if s.t.cfg.Indirect {
 		return len(s.seeds)
@@ -147,8 +147,8 @@ func (s *servers) close() {
 	}
 }
 
-// At finds or makes the connection to addr, which is of a Set as far as the caller knows; nil: it
-// does not know.
+// At finds or makes the connection to addr. of is the Set of the server, or nil if the caller does not know
+// it.
 func (t *Table) At(addr string, of *Set) (*Server, error) {
 	one, err := t.servers.at(addr)
 	if err == nil {
@@ -174,7 +174,7 @@ func (t *Table) Seeds() []*Server { return t.servers.seeds }
 // them in each round, others over one, and another in the next.
 func (t *Table) Last(turn, round, step int) *Server { return t.servers.last(turn, round, step) }
 
-// LastPerRound is how many of Seeds a round asks.
+// LastPerRound returns the number of Seeds that a round asks.
 func (t *Table) LastPerRound() int { return t.servers.perRound() }
 
 // Strangers reports whether all of Seeds are left out.

@@ -23,7 +23,7 @@ const idlePause = time.Second
 type Set struct {
 	t       *Table
 	is      atomic.Pointer[sets.Set] // its name, cluster and addresses, as far as they are known
-	version atomic.Uint64            // of routes; 0: none, which asks servers to send no table
+	version atomic.Uint64            // of routes; with zero, servers send no table
 	stale   chan struct{}            // cap 1: asks for a newer table, or map
 	Care    Care                     // whether it is out of service
 	held    atomic.Pointer[held]     // never nil
@@ -51,7 +51,7 @@ func (s *Set) begin() {
 // ID is the cluster's id; empty before the first answer.
 func (s *Set) ID() string { return s.is.Load().Cluster }
 
-// Version is the version of its route table; 0: none is known.
+// Version returns the version of its route table. Zero means that no table is known.
 func (s *Set) Version() uint64 { return s.version.Load() }
 
 // Poke asks for a newer table or map in the background. It never blocks.
@@ -165,8 +165,8 @@ func (s *Set) refresh() (foreign bool) {
 	return foreign
 }
 
-// ask fetches from one source after the other, the silent ones last, until one had what is looked
-// for, enough have not, or all were asked. found is told what became of each.
+// ask fetches from one source after the other, and from the silent ones last. It stops when found returns
+// true, when enough sources had nothing new, or at the end. found receives the error of each fetch.
 func (s *Set) ask(found func(error) bool) {
 	answers := 0
 	enough := func(from *Server) bool {
@@ -203,9 +203,10 @@ func (v *View) mapped() uint64 {
 	return v.Sets.Version
 }
 
-// sources are the servers to ask for a table of the Set: the addresses of Config, unless they
-// are of another Set, those of the map, the nodes of the table, and others that are known. Of the
-// root those of all other Sets come last: they have the map and the mapping too, if the root is dead.
+// sources are the servers to ask for a table of the Set. First come the addresses of Config, unless they
+// are of another Set. Then come the Set's addresses in the map, the nodes of its table, and other known
+// servers. For the root Set the servers of all other Sets come last: they have the map and the mapping too,
+// if the root is dead.
 func (s *Set) sources() []*Server {
 	all, turn := &s.t.servers, s.t.Turn()
 	var out []*Server
@@ -235,9 +236,9 @@ func (s *Set) members() []*Server {
 	return Distinct(starts, nodes, s.t.servers.known(s))
 }
 
-// Allocs are the AllocSvr of the Set's table; where there are none those of the map, and where
-// that has none all that is known of it. An address of Config may be a router's, which answers
-// for itself.
+// Allocs returns the AllocSvr of the Set's table. Without a table it returns the Set's addresses in the
+// map. Without these it returns all known servers of the Set. An address of Config may be a router, which
+// answers for itself.
 func (s *Set) Allocs() []*Server {
 	s.t.mu.Lock()
 	starts, nodes := s.starts, Distinct(s.nodes)

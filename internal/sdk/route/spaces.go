@@ -12,7 +12,7 @@ import (
 type spaces struct {
 	mu     sync.Mutex // guards all below
 	asking bool
-	next   chan struct{} // closed when the question that begins next has its answer; nil: no call waits
+	next   chan struct{} // closed when the question that begins next has its answer; nil if no call waits
 }
 
 // Space finds a space by name. One that is not in the view is asked for once, by a question

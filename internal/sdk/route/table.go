@@ -21,10 +21,10 @@ import (
 // trouble is not asked by every caller.
 const refreshPause = 50 * time.Millisecond
 
-// enoughAnswers is how many servers without a newer table end a search for one.
+// enoughAnswers is the number of servers without a newer table that ends a search.
 const enoughAnswers = 3
 
-// Standbys is how many a section has in the table.
+// Standbys is the number of standbys that a section has in the table.
 const Standbys = 2
 
 // errNotNewer is the answer of a server that has no newer table.
@@ -33,8 +33,8 @@ var errNotNewer = errors.New("no newer table")
 // Config is what a Table needs to find its cluster.
 type Config struct {
 	Addrs          []string      // of any AllocSvr or router
-	ClusterID      string        // that every server must have, of several Sets the id of any; empty: the first that answers
-	Zone           string        // whose routers among Addrs are asked first; empty: none
+	ClusterID      string        // that every server must have, with several Sets the id of any; if empty, the id of the first that answers
+	Zone           string        // whose routers among Addrs are asked first; may be empty
 	Indirect       bool          // there are Addrs only
 	Timeout        time.Duration // of a wait without a deadline
 	AttemptTimeout time.Duration
@@ -52,7 +52,7 @@ type Peer interface {
 	Routes(ctx context.Context, limit time.Duration, r *pb.RoutesRequest) (*pb.RoutesReply, error)
 	// Silent reports whether the last attempt got no answer.
 	Silent() bool
-	// HangUp ends the streams that are open. What is on its way there is asked for again.
+	// HangUp ends the open streams. Keys without an answer are asked for again.
 	HangUp()
 	// Close ends the connection for ErrClosed or ErrGone.
 	Close(cause error)
@@ -66,7 +66,7 @@ type Care interface {
 	Hear(err error)
 	// Lost is closed while the Set is out of service.
 	Lost() <-chan struct{}
-	// Reason is why; nil: it is in service.
+	// Reason returns why the Set is out of service, or nil if it is in service.
 	Reason() error
 }
 
@@ -130,8 +130,9 @@ func (t *Table) View() *View { return t.view.Load() }
 // Turn returns where a round begins that asks all in turn: each begins with another one.
 func (t *Table) Turn() int { return int(t.turn.Add(1)) }
 
-// glanceEvery is how old the map of Sets gets at a Client whose calls bring none, as those for
-// global IDs: it would never hear of Sets that were added, nor ask them when its own is dead.
+// glanceEvery bounds the age of the map of Sets at a Client whose calls bring no newer map, such as calls
+// for global IDs. Without it such a Client would not learn of new Sets, and could not use them if its own
+// Set is dead.
 const glanceEvery = 30 * time.Second
 
 // Glance asks for a newer map in the background if none was asked for in a while.
@@ -181,7 +182,7 @@ func (t *Table) why() error {
 	return seq.ErrNoRoute
 }
 
-// within gives a wait without a deadline that of Config.
+// within bounds a context without a deadline by Config.Timeout.
 func (t *Table) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}
@@ -292,7 +293,7 @@ func (t *Table) adoptMap(m sets.Map) bool {
 	t.sets = m
 	t.search.found()
 	if t.cfg.Indirect {
-		return true // routers are of no Set
+		return true // a router belongs to no Set
 	}
 	t.parts = make([]*Set, len(m.Sets))
 	for i, one := range m.Sets {

@@ -23,7 +23,7 @@ type View struct {
 type Part struct {
 	Of     *Set
 	Life   seq.Incarnation // of the Set; not known if no server told it
-	Routes *seq.RouteTable // nil: not known yet
+	Routes *seq.RouteTable // nil if not known yet
 	Nodes  []*Server       // of Routes
 }
 
@@ -73,7 +73,7 @@ func (v *View) Candidates(id seq.SectionID) [1 + Standbys]*Server {
 	return serversAt(v.Place(id), v.Nodes)
 }
 
-// Candidates are those of a section in this Set, whichever has it by the map.
+// Candidates returns the section's owner and standbys in this Set, whatever the map says.
 func (p *Part) Candidates(id seq.SectionID) [1 + Standbys]*Server {
 	if p.Routes == nil {
 		return [1 + Standbys]*Server{}
@@ -147,8 +147,8 @@ func (v *View) merge() {
 	}
 }
 
-// behind is the index of a node among those of all Sets. There are never as many connections as
-// indices, so that none of worth is left out.
+// behind returns the index of a Set's node among the nodes of all Sets. An index that does not fit becomes
+// NoNode. That loses nothing, because there are fewer connections than indices.
 func behind(first int, n int16) int16 {
 	if n < 0 || first+int(n) > math.MaxInt16 {
 		return seq.NoNode

@@ -16,7 +16,7 @@ const (
 	zoneEvery = 30 * time.Second
 )
 
-// order is Config.Addrs, those of Config.Zone apart. Immutable.
+// order holds Config.Addrs: near in Config.Zone, far in other zones. It is immutable.
 type order struct{ near, far []*Server }
 
 // last is one of Config.Addrs at a step of a round that ends with them: an indirect client passes
@@ -39,8 +39,8 @@ func (s *servers) followZones() {
 	}
 }
 
-// askZones asks all of Config.Addrs at once; false if some did not answer. What one said before
-// holds until it says something else.
+// askZones asks all of Config.Addrs at once, and reports whether all answered. An earlier answer of an
+// address holds until the next.
 func (s *servers) askZones() bool {
 	zones := make([]string, len(s.seeds))
 	answered := make([]bool, len(s.seeds))

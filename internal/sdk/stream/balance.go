@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// wide is how many keys must have been waiting or in flight at the same time, in this
-// window or the one before, for both streams to be used. Fewer keys make larger batches on
-// one stream, which is faster. More of them, half on each, let the two take turns: while the
-// server serves the batch of one, the callers of the other have their answers and call again.
+// wide is the number of keys waiting or in flight at one time from which both streams are used. It is the
+// peak of this window and the one before. Fewer keys make larger batches on one stream, which is faster.
+// With more keys, half on each, the streams take turns: while the server serves one batch, the callers of
+// the other get their answers and call again.
 const wide = 288
 
 // balance says which of the two streams of a server a key goes by.

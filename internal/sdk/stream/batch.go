@@ -236,8 +236,9 @@ func (s Slot) Done() <-chan struct{} { return s.b.done }
 // Wait waits until the batch is completed; false if ctx ended first.
 func (s Slot) Wait(ctx context.Context) bool { return s.b.wait(ctx) }
 
-// Result is what came for all keys of the batch that are of one space, where the slot's key has the
-// index; nil if that is not known yet, or never. err is of the whole batch. Not before Done.
+// Result returns the answer for the keys of the batch that are of one space, and the index of the slot's
+// key in it. r is nil if the batch has no such answer yet. err is the error of the whole batch. Call it
+// after Done.
 func (s Slot) Result() (r *pb.BatchResult, index int, err error) {
 	if s.b.err != nil {
 		return nil, 0, s.b.err

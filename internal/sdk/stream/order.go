@@ -14,9 +14,9 @@ import (
 type Order struct {
 	Space  string
 	UIDs   []seq.UID
-	Counts []uint32 // one a uid; empty: one number each
-	// Requests may be repeated, one a uid, in a space of mode=exact; empty: the Client makes ids
-	// for its own retries.
+	Counts []uint32 // one a uid; if empty, one number each
+	// Requests are request ids, one a uid, in a space of mode=exact. They may be repeated. If empty, the
+	// Client makes ids for its own retries.
 	Requests []seq.Request
 	// Done is called once, when Ranges has all answers. It runs in a goroutine for which the
 	// answers to others wait, so it must be short and must not block.
@@ -35,8 +35,8 @@ type Order struct {
 
 // Taker is the caller of an Order's keys, as the Order needs it.
 type Taker interface {
-	// NextBatchOnce asks for what has no answer after the first attempt.
-	NextBatchOnce(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []seq.Request) ([]seq.Range, error)
+	// NextBatchIdempotent asks for what has no answer after the first attempt.
+	NextBatchIdempotent(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []seq.Request) ([]seq.Range, error)
 	// Ordered refuses an unordered answer unless callers take them.
 	Ordered(seq.Range) seq.Range
 }
@@ -50,7 +50,7 @@ func (o *Order) Open(ctx context.Context, by Taker) {
 }
 
 // In notes the space of the keys, and their requests there. An Order that has none is for
-// NextBatchOnce, as a whole: its keys fail with err.
+// NextBatchIdempotent, as a whole: its keys fail with err.
 func (o *Order) In(space *seq.Space, once []Request, err error) {
 	if o.space, o.once = space, once; space != nil {
 		return
@@ -107,9 +107,9 @@ func (o *Order) retry() {
 	o.Done()
 }
 
-// put asks for uids, which stand at those indices; nil: they are all.
+// put asks for uids. Their answers go to the indices at. If at is nil, uids are all of the order.
 func (o *Order) put(at []int, uids []seq.UID, counts []uint32, requests []seq.Request) {
-	got, err := o.by.NextBatchOnce(o.ctx, o.Space, uids, counts, requests)
+	got, err := o.by.NextBatchIdempotent(o.ctx, o.Space, uids, counts, requests)
 	for k := range uids {
 		i := k
 		if at != nil {

@@ -6,19 +6,19 @@ const (
 	// lowLoad is the number of keys, waiting and in flight together, up to which a batch
 	// never waits for a reply: so few callers gain nothing from each other.
 	lowLoad = 24
-	// beside is how many keys must wait, for each batch that is in flight beyond what the
-	// round trip has room for, to be sent beside those.
+	// beside is the number of waiting keys that lets one more batch go beside a full round trip. For each
+	// batch already in flight beyond the room of the round trip, as many more keys must wait.
 	beside = 128
 	// spacing is about how far apart batches are sent while they wait for replies: as many
 	// are in flight as fit into the shortest round trip, and one. So a far server is sent as
 	// much as a near one, and no key waits for much longer than this, however long a reply
 	// takes.
 	spacing = 150 * time.Microsecond
-	// holdLimit is after how long without a reply the batches in flight count as stuck and
-	// hold no others: a section that steps or moves holds up its own callers only. Go wakes
-	// an idle process to the millisecond, so less is pointless.
+	// holdLimit is the time without a reply after which the batches in flight count as stuck and hold back
+	// no others. So a section that steps or moves delays its own callers only. A smaller limit has no
+	// effect, because Go wakes an idle process to the millisecond.
 	holdLimit = time.Millisecond
-	// floorWindow is for how long the shortest round trip is remembered, at least.
+	// floorWindow is the least time for which the shortest round trip is remembered.
 	floorWindow = time.Second
 )
 
@@ -33,7 +33,7 @@ type pace struct {
 	keys int    // keys in these
 	old  uint64 // ids up to here hold no others
 
-	floor, former time.Duration // shortest round trip of this window and of the one before; 0: none
+	floor, former time.Duration // shortest round trip of this window and of the one before; zero before the first
 	window        time.Time     // when this one began
 }
 

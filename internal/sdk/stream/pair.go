@@ -96,7 +96,7 @@ func (p *Pair) AddOrdered(keys []Ordered) {
 	}
 }
 
-// room is how many keys may wait for a stream: MaxQueue for both together.
+// room returns the number of keys that may wait for a stream. Both streams together hold MaxQueue keys.
 func (p *Pair) room(stream int) int { return (p.cfg.MaxQueue + 1 - stream) / 2 }
 
 // Sweep gives up what has waited for too long.

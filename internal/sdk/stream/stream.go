@@ -20,7 +20,7 @@ import (
 type stream struct {
 	pair *Pair
 	wake chan struct{} // cap 1: there may be something to send
-	load *atomic.Int64 // keys waiting or in flight, but for those of late batches
+	load *atomic.Int64 // keys waiting or in flight, without the keys of late batches
 
 	mu         sync.Mutex        // guards all below, and the batches in queue
 	queue      []*batch          // only the last may take more
@@ -30,10 +30,10 @@ type stream struct {
 	unanswered map[uint64]*batch // in flight, by id
 	lastID     uint64
 	pace       pace
-	hangUp     context.CancelFunc // ends the link; nil: none was opened
+	hangUp     context.CancelFunc // ends the link; nil before the first link
 	sending    time.Time          // when the Send that goes on began; zero: none does
 	started    bool
-	closed     error // why enqueue refuses; nil: it does not
+	closed     error // the error of enqueue; nil while it accepts keys
 }
 
 func newStream(of *Pair, load *atomic.Int64) *stream {
@@ -87,7 +87,7 @@ func (s *stream) receive(out *link) {
 		s.pair.server.Answered()
 		next, told := reply.GetNext(), false
 		if b != nil {
-			// Who has no answer goes on by the table in the reply. All others need not wait for that.
+			// A refused key needs the table in the reply first. Other keys need not wait for that.
 			if told = slices.ContainsFunc(next.GetResults(), func(r *pb.BatchResult) bool { return len(r.GetErrors()) > 0 }); told {
 				s.pair.server.Heard(next.GetRouteVersion(), next.GetRoutes())
 			}

@@ -327,8 +327,8 @@ func (r *road) Recv() (*pb.StreamReply, error) {
 	return m, nil
 }
 
-// What a reply says of the table is learned after its answers are given out, and before its refusals are:
-// who was refused goes on by the new table.
+// The table in a reply is learned after its answers and before its refusals, because a refused caller goes
+// on by the new table.
 func TestAnswersDoNotWaitForTheTableThatComesWithThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		learn, learned := make(chan struct{}), uint64(0)

@@ -10,7 +10,7 @@ import (
 // Keys are the keys of one call: UIDs, or string keys.
 type Keys struct {
 	Places []seq.UID // what decides the sections: the UIDs themselves, or the public hashes of Names
-	Names  []string  // nil: UIDs
+	Names  []string  // nil for UIDs
 }
 
 // KeysOf are string keys.
@@ -68,7 +68,7 @@ func (k Keys) Batch(space *seq.Space, idx []int) *pb.Batch {
 // Takes are what a call takes of many keys of one space.
 type Takes struct {
 	Keys
-	Counts []uint32 // empty: one each
+	Counts []uint32 // if empty, one number each
 	// Requests, one a key in an exact space, else nil, are what all attempts repeat.
 	Requests []Request
 }

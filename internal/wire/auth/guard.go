@@ -37,7 +37,7 @@ type Config struct {
 	// PolicyFile is read again at Reload and when it has changed. Empty: no tokens, callers
 	// have no grants, and certificates of readers and operators hold by themselves.
 	PolicyFile string
-	Logger     *slog.Logger // nil: none
+	Logger     *slog.Logger // if nil, nothing is logged
 }
 
 // Guard decides about calls. A nil Guard lets everything pass. Safe for concurrent use.
@@ -45,7 +45,7 @@ type Guard struct {
 	cfg    Config
 	log    *slog.Logger
 	begun  time.Time
-	policy atomic.Pointer[Policy] // the last sound one; nil: no file
+	policy atomic.Pointer[Policy] // the last valid one; nil without a file
 	refuse refusals
 
 	looked atomic.Int64 // when the file was last looked at, in nanoseconds since begun
@@ -54,7 +54,7 @@ type Guard struct {
 
 	mu    sync.Mutex // guards all below
 	stamp stamp
-	fault string // the last complaint about the file; empty: it is in use
+	fault string // the last complaint about the file; empty if the file is in use
 }
 
 // stamp tells one state of a file from another.
@@ -64,7 +64,7 @@ type stamp struct {
 	mode    os.FileMode
 }
 
-// lookEvery is how long a changed policy file may go unnoticed without SIGHUP.
+// lookEvery bounds how long a changed policy file goes unnoticed without SIGHUP.
 const lookEvery = time.Second
 
 // New reads the policy. Nil for Off. ErrPolicy, ErrOpenFile, ErrBadName for a cluster
@@ -101,7 +101,7 @@ func (g *Guard) Mode() Mode {
 	return g.cfg.Mode
 }
 
-// Cluster is that of Config; "" for a nil Guard.
+// Cluster returns the cluster id of Config, or "" for a nil Guard.
 func (g *Guard) Cluster() string {
 	if g == nil {
 		return ""
@@ -168,23 +168,23 @@ func (g *Guard) takes(p *Policy, cluster string) bool {
 // use names as Sets beside it. False for a nil Guard.
 func (g *Guard) Takes(cluster string) bool { return g != nil && g.takes(g.current(), cluster) }
 
-// Who is the one who makes calls: what was shown, which each call looks up anew.
-type Who struct {
-	Shown Shown
-	Token string // empty: none
-	Err   error  // of the header with the token
+// Credentials hold what a caller showed of itself. The Guard looks it up again at each call.
+type Credentials struct {
+	Evidence Evidence
+	Token    string // empty: none
+	Err      error  // of the header with the token
 }
 
-// holder is whom a call counts as.
+// holder is the principal of a call.
 type holder struct {
-	id     string // for logs; empty: nobody
-	role   Role   // empty: nobody
+	id     string // for logs; empty without a principal
+	role   Role   // empty without a principal
 	grants []*Grant
 	away   bool // a node of another Set
 }
 
-// hold finds what Who stands for now. seq.ErrUnauthenticated.
-func (g *Guard) hold(w Who) (holder, error) {
+// hold returns the principal that w stands for now. It fails with seq.ErrUnauthenticated.
+func (g *Guard) hold(w Credentials) (holder, error) {
 	p := g.current()
 	switch {
 	case w.Err != nil:
@@ -200,19 +200,19 @@ func (g *Guard) hold(w Who) (holder, error) {
 			}
 		}
 		return holder{}, fmt.Errorf("%w: the token is unknown or was revoked", seq.ErrUnauthenticated)
-	case w.Shown.Err != nil:
-		return holder{}, w.Shown.Err
-	case w.Shown.Identity.Role == "":
+	case w.Evidence.Err != nil:
+		return holder{}, w.Evidence.Err
+	case w.Evidence.Identity.Role == "":
 		return holder{}, fmt.Errorf("%w: neither a certificate with a role nor a token was shown", seq.ErrUnauthenticated)
-	case !g.takes(p, w.Shown.Identity.Cluster):
-		return holder{}, w.Shown.Identity.foreign(g.cfg.Cluster)
-	case time.Now().After(w.Shown.Until):
-		return holder{}, fmt.Errorf("%w at %s: %s", ErrExpired, w.Shown.Until.UTC().Format(time.RFC3339), w.Shown.Identity.URI())
+	case !g.takes(p, w.Evidence.Identity.Cluster):
+		return holder{}, w.Evidence.Identity.foreign(g.cfg.Cluster)
+	case time.Now().After(w.Evidence.Until):
+		return holder{}, fmt.Errorf("%w at %s: %s", ErrExpired, w.Evidence.Until.UTC().Format(time.RFC3339), w.Evidence.Identity.URI())
 	}
-	id := w.Shown.Identity
+	id := w.Evidence.Identity
 	h := holder{id: string(id.Role) + "/" + id.Name, role: id.Role}
 	if !id.Role.ofPolicy() && id.Cluster != g.cfg.Cluster {
-		h.id, h.away = h.id+" of "+id.Cluster, true // its name may be that of a node here
+		h.id, h.away = h.id+" of "+id.Cluster, true // a node here may have the same name
 	}
 	if !id.Role.ofPolicy() || p == nil {
 		return h, nil
@@ -228,7 +228,7 @@ func (g *Guard) hold(w Who) (holder, error) {
 // Check is what stands against a call of a method with a message, of which the caller's
 // quota is charged: seq.ErrUnauthenticated, seq.ErrForbidden or seq.ErrQuota. Only in
 // Require; in Accept it is logged and counted, and nil. message is nil before there is one.
-func (g *Guard) Check(w Who, method string, message any) error {
+func (g *Guard) Check(w Credentials, method string, message any) error {
 	if g == nil {
 		return nil
 	}
@@ -245,7 +245,7 @@ func (g *Guard) Check(w Who, method string, message any) error {
 }
 
 // Ask is Check for those who have no message, and say themselves what they ask for.
-func (g *Guard) Ask(w Who, method string, demands ...Demand) error {
+func (g *Guard) Ask(w Credentials, method string, demands ...Demand) error {
 	if g == nil {
 		return nil
 	}
@@ -255,7 +255,7 @@ func (g *Guard) Ask(w Who, method string, demands ...Demand) error {
 
 // Identify is the principal that shows w, for what is decided before there is a call. A refusal counts
 // where it holds, in Require.
-func (g *Guard) Identify(w Who) (by string, err error) {
+func (g *Guard) Identify(w Credentials) (by string, err error) {
 	h, err := g.hold(w)
 	if err != nil && g.cfg.Mode == Require {
 		_ = g.verdict(h, "", err)
@@ -264,7 +264,7 @@ func (g *Guard) Identify(w Who) (by string, err error) {
 }
 
 // Holder is the principal and role that a call counts for; "" for none.
-func (g *Guard) Holder(w Who) (principal string, role Role) {
+func (g *Guard) Holder(w Credentials) (principal string, role Role) {
 	if g == nil {
 		return "", ""
 	}
@@ -276,7 +276,7 @@ func (g *Guard) Holder(w Who) (principal string, role Role) {
 }
 
 // Try tells what a call would meet, and charges nothing.
-func (g *Guard) Try(w Who, method string, demands ...Demand) (by string, err error) {
+func (g *Guard) Try(w Credentials, method string, demands ...Demand) (by string, err error) {
 	h, err := g.hold(w)
 	if err != nil {
 		return "", err
@@ -294,7 +294,7 @@ func (g *Guard) Try(w Who, method string, demands ...Demand) (by string, err err
 	return h.id, nil
 }
 
-func (g *Guard) decide(w Who, method string, demands []Demand) (holder, error) {
+func (g *Guard) decide(w Credentials, method string, demands []Demand) (holder, error) {
 	if Methods[method].Public {
 		return holder{}, nil
 	}

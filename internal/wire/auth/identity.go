@@ -91,7 +91,8 @@ func ParseIdentity(uri, cluster string) (Identity, error) {
 	return parseIdentity(uri, cluster, nil)
 }
 
-// identityOf also takes certificates of clusters that others tells of; nil: none.
+// identityOf returns the identity in a certificate of the cluster, or of another cluster that others
+// reports true for. others may be nil.
 func identityOf(cert *x509.Certificate, cluster string, others func(cluster string) bool) (Identity, error) {
 	switch len(cert.URIs) {
 	case 0:
@@ -123,25 +124,25 @@ func (id Identity) foreign(cluster string) error {
 	return fmt.Errorf("%w: %q: expected cluster %q", ErrOtherCluster, id.URI(), cluster)
 }
 
-// Shown is what the other side of a connection showed: read once a connection.
-type Shown struct {
+// Evidence is what the other side of a connection showed: read once a connection.
+type Evidence struct {
 	Identity Identity
 	Until    time.Time // the end of its certificate
 	Err      error     // why it is nobody's; nil and no Identity: no certificate was shown
 }
 
-// Look reads what a connection to a server of the cluster showed. chain is that of the other
-// side, which crypto/tls has verified. Whose clusters' identities count, the Guard says at each call.
-func Look(chain []*x509.Certificate, cluster string) Shown {
+// Look reads the evidence that the other side of a connection to a server of the cluster showed. chain is
+// its certificate chain, verified by crypto/tls. The Guard decides at each call which clusters count.
+func Look(chain []*x509.Certificate, cluster string) Evidence {
 	if len(chain) == 0 {
-		return Shown{}
+		return Evidence{}
 	}
 	id, err := identityOf(chain[0], cluster, func(string) bool { return true })
-	return Shown{Identity: id, Until: chain[0].NotAfter, Err: err}
+	return Evidence{Identity: id, Until: chain[0].NotAfter, Err: err}
 }
 
-// VerifyServer is ErrWrongServer unless the server's certificate is of one of the roles, and of the
-// cluster or of one that others tells of; nil: none.
+// VerifyServer returns ErrWrongServer unless the server's certificate has one of the roles, in the cluster
+// or in another cluster that others reports true for. others may be nil.
 func VerifyServer(chain []*x509.Certificate, cluster string, others func(cluster string) bool, roles ...Role) error {
 	if len(chain) == 0 {
 		return fmt.Errorf("%w: it showed no certificate", ErrWrongServer)

@@ -28,7 +28,7 @@ const (
 	caKeyFile = "ca-key.pem"
 )
 
-// backdate is how far clocks may be behind that of whoever signs.
+// backdate is the start of a certificate before now, because other clocks may be behind the signer's clock.
 const backdate = 5 * time.Minute
 
 // ErrExists is a file that is never overwritten.
@@ -83,7 +83,7 @@ func OpenCA(dir string) (*CA, error) {
 
 // Cert is a certificate that a CA makes.
 type Cert struct {
-	Cluster string // empty: that of the CA; another: a Set of the same system
+	Cluster string // if empty, the CA's cluster; otherwise a Set of the same system
 	Role    Role
 	Name    string
 	Hosts   []string // names and IP addresses that it is dialled by; for servers

@@ -40,24 +40,25 @@ type Demand struct {
 	Keys  int    // what a quota is charged
 	Jump  uint64 // of a raise: by how much; 0 where that is not known yet
 	Force bool   // of a raise
-	// Within is where a raise says how far it may go at most, 0: any distance. The guard
-	// lowers it to what the grant says, for the AllocSvr, which knows the number of now.
+	// Within is the limit of a raise in its message. Zero means no limit. The guard lowers it to the limit
+	// of the grant, and the AllocSvr, which knows the present number, enforces it.
 	Within *uint64
 }
 
-// Access is who may call a method.
+// Access says which callers may call a method.
 type Access struct {
 	Roles  []Role
-	Public bool // everybody may, with no identity at all
-	// Abroad is of methods that AllocSvr and StoreSvr of other Sets may call as well. What
-	// routers, callers, readers and operators may does not depend on the Set in their certificate.
+	Public bool // every caller may, without an identity
+	// Abroad lets AllocSvr and StoreSvr of other Sets call the method as well. The rights of routers,
+	// callers, readers and operators do not depend on the Set in their certificate.
 	Abroad bool
-	// Demands are what a caller needs grants for, in a message of the method; nil: nothing.
+	// Demands returns the grants that a caller needs for a message of the method. If nil, it needs none.
 	Demands func(message any) []Demand
-	// Change is of methods that operators change things with: each call is written down with
-	// the principal; nil: of none.
+	// Change describes a change by an operator. The audit log records each such call with its principal. If
+	// nil, the method changes nothing.
 	Change Change
-	// Node is whose session a message of the method speaks for; nil: it speaks for none.
+	// Node returns the node whose session a message of the method speaks for. If nil, a message speaks for
+	// no session.
 	Node func(message any) string
 }
 
@@ -75,7 +76,7 @@ var (
 	serving  = Access{Roles: []Role{Caller, Router, Operator, Reader}} // what needs no grant: routes, layouts
 )
 
-// taking is for callers with grants, and the routers that act for them.
+// taking returns the Access of callers with grants, and of the routers that act for them.
 func taking(demands func(any) []Demand) Access {
 	return Access{Roles: []Role{Caller, Router, Operator}, Demands: demands}
 }
@@ -84,8 +85,7 @@ func reading(demands func(any) []Demand) Access {
 	return Access{Roles: []Role{Caller, Router, Operator, Reader}, Demands: demands}
 }
 
-// Methods has every method of every daemon by its full name; what it lacks is refused.
-// Nobody changes it.
+// Methods has every method of every daemon by its full name. Other methods are refused. It is read only.
 var Methods = map[string]Access{
 	pb.Sequence_Next_FullMethodName:       taking(ofNext),
 	pb.Sequence_BatchNext_FullMethodName:  taking(ofBatch),
@@ -145,7 +145,7 @@ var Methods = map[string]Access{
 	pb.Admin_Rebalance_FullMethodName: changing(whole),
 	pb.Admin_Rehash_FullMethodName:    changing(rehashOf),
 	pb.Admin_AddSpace_FullMethodName:  changing(spaceOf),
-	// Who may read every UID could not be told by grants. Raises without force are no changes.
+	// Grants cannot say which readers may read every UID. Raises without force are no changes.
 	pb.Sets_Map_FullMethodName:       {Roles: []Role{Alloc, Router, Caller, Reader, Operator}, Abroad: true}, // nodes of other Sets ask the root
 	pb.Sets_Record_FullMethodName:    looking,
 	pb.Sets_ChangeMap_FullMethodName: changing(mapOf),
@@ -167,7 +167,8 @@ var Methods = map[string]Access{
 	grpc_reflection_v1alpha.ServerReflection_ServerReflectionInfo_FullMethodName: anybody,
 }
 
-// speakerOf is the node of a request's session, of which a store derives the session anew.
+// speakerOf returns the node that a request's session belongs to. A store derives the session from the node
+// itself.
 func speakerOf(m any) string {
 	r, ok := m.(interface{ GetNode() string })
 	if !ok {
@@ -275,7 +276,7 @@ func ofTag(verb Verb) func(any) []Demand {
 	}
 }
 
-// defaultNamespace is that of a request that names none; snowflake.proto.
+// defaultNamespace is the namespace of a request that names none; see snowflake.proto.
 const defaultNamespace = "default"
 
 func ofNamespace(verb Verb) func(any) []Demand {

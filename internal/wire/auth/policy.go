@@ -21,7 +21,7 @@ var ErrPolicy = errors.New("bad policy")
 // maxPolicy bounds a policy file in bytes.
 const maxPolicy = 16 << 20
 
-// Policy is a policy file that is sound. Nobody changes it.
+// Policy is a valid policy file. It is immutable.
 type Policy struct {
 	Principals []*Principal // as in the file
 	Clusters   []string     // that are Sets of one system: certificates of each count in all
@@ -180,7 +180,7 @@ func (p *Policy) add(one principal) error {
 	return nil
 }
 
-// grant is the one of that pattern; nil: none.
+// grant returns the grant of a pattern, or nil if there is none.
 func (p *Principal) grant(k Kind, pattern string) *Grant {
 	for _, g := range p.Grants {
 		if g.Kind == k && g.Pattern == pattern {

@@ -117,7 +117,7 @@ func TestARaiseIsToldHowFarItsGrantGoes(t *testing.T) {
 	} {
 		g, _ := guard(t, one.mode, w.path)
 		r := &pb.RaiseRequest{Space: one.space, AtLeast: 5000, MaxJump: one.asked}
-		if err := g.Check(Who{Token: w.caller.Secret()}, pb.Sequence_Raise_FullMethodName, r); err != nil || r.MaxJump != one.want {
+		if err := g.Check(Credentials{Token: w.caller.Secret()}, pb.Sequence_Raise_FullMethodName, r); err != nil || r.MaxJump != one.want {
 			t.Errorf("%+v: got %d, %v", one, r.MaxJump, err)
 		}
 	}
@@ -127,7 +127,7 @@ func TestARaiseIsToldHowFarItsGrantGoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := g.Try(Who{Token: w.caller.Secret()}, "", d); (err == nil) != ok {
+		if _, err := g.Try(Credentials{Token: w.caller.Secret()}, "", d); (err == nil) != ok {
 			t.Errorf("%s: got %v", demand, err)
 		}
 	}
@@ -184,7 +184,7 @@ func TestACallerMayWhatItsGrantsSayAndNothingElse(t *testing.T) {
 		{"", nil, false},
 	}
 	for _, test := range tests {
-		err := g.Check(Who{Token: string(w.caller)}, test.method, test.message)
+		err := g.Check(Credentials{Token: string(w.caller)}, test.method, test.message)
 		if (err == nil) != test.ok || err != nil && !errors.Is(err, seq.ErrForbidden) {
 			t.Errorf("%s %v: got %v, want allowed: %v", test.method, test.message, err, test.ok)
 		}
@@ -201,19 +201,19 @@ func TestAReaderReadsAndARouterDoesNotForce(t *testing.T) {
 	g, _ := guard(t, Require, w.path)
 	reads := &pb.StreamRequest{Call: &pb.StreamRequest_Current{Current: &pb.CurrentRequest{Batches: []*pb.Batch{{Uids: []uint64{1}}}}}}
 	takes := &pb.StreamRequest{Call: &pb.StreamRequest_Next{Next: &pb.BatchNextRequest{Batches: []*pb.Batch{{Uids: []uint64{1}}}}}}
-	router := Who{Shown: Shown{Identity: Identity{"c", Router, "r1"}, Until: time.Now().Add(time.Hour)}}
+	router := Credentials{Evidence: Evidence{Identity: Identity{"c", Router, "r1"}, Until: time.Now().Add(time.Hour)}}
 	for _, test := range []struct {
-		who     Who
+		who     Credentials
 		method  string
 		message any
 		ok      bool
 	}{
-		{Who{Token: string(w.reader)}, pb.Sequence_Stream_FullMethodName, reads, true},
-		{Who{Token: string(w.reader)}, pb.Sequence_Stream_FullMethodName, takes, false},
+		{Credentials{Token: string(w.reader)}, pb.Sequence_Stream_FullMethodName, reads, true},
+		{Credentials{Token: string(w.reader)}, pb.Sequence_Stream_FullMethodName, takes, false},
 		{router, pb.Sequence_Stream_FullMethodName, takes, true},
 		{router, pb.Sequence_Raise_FullMethodName, &pb.RaiseRequest{AtLeast: 5}, true},
 		{router, pb.Sequence_Raise_FullMethodName, &pb.RaiseRequest{AtLeast: 5, Force: true}, false},
-		{Who{Token: string(w.operator)}, pb.Sequence_Raise_FullMethodName, &pb.RaiseRequest{AtLeast: 5, Force: true}, true},
+		{Credentials{Token: string(w.operator)}, pb.Sequence_Raise_FullMethodName, &pb.RaiseRequest{AtLeast: 5, Force: true}, true},
 	} {
 		if err := g.Check(test.who, test.method, test.message); (err == nil) != test.ok {
 			t.Errorf("%s: got %v, want allowed: %v", test.method, err, test.ok)
@@ -226,22 +226,22 @@ func TestWhoIsNobodyIsToldWhy(t *testing.T) {
 	g, log := guard(t, Require, w.path)
 	soon := time.Now().Add(time.Hour)
 	unknown := NewToken()
-	shown := func(r Role, name string) Shown { return Shown{Identity: Identity{"c", r, name}, Until: soon} }
+	shown := func(r Role, name string) Evidence { return Evidence{Identity: Identity{"c", r, name}, Until: soon} }
 	for _, test := range []struct {
-		who  Who
+		who  Credentials
 		want string // empty: allowed
 	}{
-		{Who{}, "neither a certificate with a role nor a token"},
-		{Who{Token: string(unknown)}, "unknown or was revoked"},
-		{Who{Token: string(unknown), Shown: shown(Caller, "chat")}, "unknown or was revoked"}, // a certificate mends no token
-		{Who{Token: "swordfish"}, "malformed token"},
-		{Who{Err: fmt.Errorf("%w: two headers", seq.ErrUnauthenticated)}, "two headers"},
-		{Who{Shown: Shown{Err: ErrNoURI}}, "without a URI"},
-		{Who{Shown: Shown{Identity: Identity{"c", Caller, "chat"}, Until: time.Now().Add(-time.Second)}}, "has expired"},
-		{Who{Shown: shown(Caller, "eve")}, "caller/eve is not in the policy"},
-		{Who{Shown: shown(Operator, "chat")}, "operator/chat is not in the policy"},
-		{Who{Shown: shown(Caller, "chat")}, ""},
-		{Who{Token: string(w.caller), Shown: shown(Store, "s1")}, ""}, // the token counts
+		{Credentials{}, "neither a certificate with a role nor a token"},
+		{Credentials{Token: string(unknown)}, "unknown or was revoked"},
+		{Credentials{Token: string(unknown), Evidence: shown(Caller, "chat")}, "unknown or was revoked"}, // a certificate mends no token
+		{Credentials{Token: "swordfish"}, "malformed token"},
+		{Credentials{Err: fmt.Errorf("%w: two headers", seq.ErrUnauthenticated)}, "two headers"},
+		{Credentials{Evidence: Evidence{Err: ErrNoURI}}, "without a URI"},
+		{Credentials{Evidence: Evidence{Identity: Identity{"c", Caller, "chat"}, Until: time.Now().Add(-time.Second)}}, "has expired"},
+		{Credentials{Evidence: shown(Caller, "eve")}, "caller/eve is not in the policy"},
+		{Credentials{Evidence: shown(Operator, "chat")}, "operator/chat is not in the policy"},
+		{Credentials{Evidence: shown(Caller, "chat")}, ""},
+		{Credentials{Token: string(w.caller), Evidence: shown(Store, "s1")}, ""}, // the token counts
 	} {
 		err := g.Check(test.who, pb.Sequence_Next_FullMethodName, next(""))
 		if test.want == "" && err == nil {
@@ -260,7 +260,7 @@ func TestAPolicyTakesEffectAtReloadAndABadOneLeavesTheFormerInUse(t *testing.T) 
 	w := write(t, "{space: user, verbs: [take]}")
 	g, log := guard(t, Require, w.path)
 	ask := func() error {
-		return g.Check(Who{Token: string(w.caller)}, pb.Sequence_Next_FullMethodName, next(""))
+		return g.Check(Credentials{Token: string(w.caller)}, pb.Sequence_Next_FullMethodName, next(""))
 	}
 	if err := ask(); err != nil {
 		t.Fatal(err)
@@ -303,7 +303,7 @@ func TestAChangedPolicyIsNoticedWithoutASignal(t *testing.T) {
 	g, _ := guard(t, Require, w.path)
 	w.put(t, "principals: []\n")
 	g.looked.Store(-int64(lookEvery)) // a second has gone by
-	if err := g.Check(Who{Token: string(w.caller)}, pb.Sequence_Next_FullMethodName, next("")); !errors.Is(err, seq.ErrUnauthenticated) {
+	if err := g.Check(Credentials{Token: string(w.caller)}, pb.Sequence_Next_FullMethodName, next("")); !errors.Is(err, seq.ErrUnauthenticated) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -311,7 +311,7 @@ func TestAChangedPolicyIsNoticedWithoutASignal(t *testing.T) {
 func TestAcceptServesAndCountsWhatRequireRefuses(t *testing.T) {
 	g, log := guard(t, Accept, "")
 	for range 3 {
-		if err := g.Check(Who{}, pb.Peer_Offer_FullMethodName, nil); err != nil {
+		if err := g.Check(Credentials{}, pb.Peer_Offer_FullMethodName, nil); err != nil {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -323,7 +323,7 @@ func TestAcceptServesAndCountsWhatRequireRefuses(t *testing.T) {
 		t.Errorf("counted %d, log %q", counted, log)
 	}
 	var off *Guard
-	if off.Check(Who{}, "", nil) != nil || off.Mode() != Off || off.Refused()["forbidden"] != 0 {
+	if off.Check(Credentials{}, "", nil) != nil || off.Mode() != Off || off.Refused()["forbidden"] != 0 {
 		t.Error("a nil guard refuses")
 	}
 	off.Reload()
@@ -333,7 +333,7 @@ func TestAQuotaIsChargedByKeysAndSurvivesANewPolicy(t *testing.T) {
 	w := write(t, "{space: user, verbs: [take, read], rate: 1, burst: 20}, {space: other, verbs: [take]}")
 	g, _ := guard(t, Require, w.path)
 	ask := func(keys int) error {
-		return g.Check(Who{Token: string(w.caller)}, pb.Sequence_BatchNext_FullMethodName, &pb.BatchNextRequest{Batches: []*pb.Batch{{Uids: make([]uint64, keys)}}})
+		return g.Check(Credentials{Token: string(w.caller)}, pb.Sequence_BatchNext_FullMethodName, &pb.BatchNextRequest{Batches: []*pb.Batch{{Uids: make([]uint64, keys)}}})
 	}
 	if err := ask(20); err != nil {
 		t.Fatal(err)
@@ -347,10 +347,10 @@ func TestAQuotaIsChargedByKeysAndSurvivesANewPolicy(t *testing.T) {
 	if err := ask(15); !errors.Is(err, seq.ErrQuota) {
 		t.Errorf("after a new policy: %v", err)
 	}
-	if err := g.Check(Who{Token: string(w.caller)}, pb.Sequence_Next_FullMethodName, next("other")); err != nil {
+	if err := g.Check(Credentials{Token: string(w.caller)}, pb.Sequence_Next_FullMethodName, next("other")); err != nil {
 		t.Errorf("another space: %v", err)
 	}
-	if err := g.Check(Who{Token: string(w.operator)}, pb.Sequence_Next_FullMethodName, next("")); err != nil {
+	if err := g.Check(Credentials{Token: string(w.operator)}, pb.Sequence_Next_FullMethodName, next("")); err != nil {
 		t.Errorf("another principal: %v", err)
 	}
 }
@@ -443,11 +443,11 @@ func FuzzParsePolicy(f *testing.F) {
 func TestRefusalsAreCountedByTheirReason(t *testing.T) {
 	w := write(t, "{space: user, verbs: [take], rate: 1}")
 	g, _ := guard(t, Require, w.path)
-	known, method := Who{Token: w.caller.Secret()}, pb.Sequence_Next_FullMethodName
+	known, method := Credentials{Token: w.caller.Secret()}, pb.Sequence_Next_FullMethodName
 	for range 3 {
-		_ = g.Check(Who{}, method, next("user"))
+		_ = g.Check(Credentials{}, method, next("user"))
 	}
-	_, _ = g.Identify(Who{Token: "x"})
+	_, _ = g.Identify(Credentials{Token: "x"})
 	_, _ = g.Identify(known)
 	for range 2 {
 		_ = g.Check(known, method, next("other"))

@@ -4,5 +4,5 @@ package auth
 
 import "io/fs"
 
-// lentByRoot is for systems whose files have an owner and a group.
+// lentByRoot always reports false, because only files of Unix have an owner and a group.
 func lentByRoot(fs.FileInfo) bool { return false }

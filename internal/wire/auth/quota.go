@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Rate is how many keys a second a principal may ask for; the zero value bounds nothing.
+// Rate limits the keys a second of a principal. The zero value means no limit.
 type Rate struct {
 	PerSecond uint64 // keys, to 1,000,000,000
 	Burst     uint64 // keys that may come at once after a pause

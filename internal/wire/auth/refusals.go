@@ -22,8 +22,8 @@ func (r *refusals) of(err error) *atomic.Uint64 {
 	return &r.unknown
 }
 
-// Refused is how many calls were refused or, in Accept, would have been, by the reason: all
-// that there are, zeros for a nil Guard.
+// Refused returns the number of calls that were refused, by reason. In Accept it counts the calls that
+// Require would refuse. It has every reason, and zeros for a nil Guard.
 func (g *Guard) Refused() map[string]uint64 {
 	if g == nil {
 		g = &Guard{}

@@ -14,8 +14,8 @@ import (
 )
 
 // shows is one who came with a certificate.
-func shows(cluster string, role Role, name string) Who {
-	return Who{Shown: Shown{Identity: Identity{cluster, role, name}, Until: time.Now().Add(time.Hour)}}
+func shows(cluster string, role Role, name string) Credentials {
+	return Credentials{Evidence: Evidence{Identity: Identity{cluster, role, name}, Until: time.Now().Add(time.Hour)}}
 }
 
 func TestANodeOfAnotherSetMayReadTheMapAndAskForWorkerIDsAndNothingElse(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 // Speaks is what stands against a call of a method for a node, which Check has let in and
 // whose message does not say for which: as Check.
-func (g *Guard) Speaks(w Who, method, node string) error {
+func (g *Guard) Speaks(w Credentials, method, node string) error {
 	if g == nil {
 		return nil
 	}

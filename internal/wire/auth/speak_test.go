@@ -11,8 +11,8 @@ import (
 )
 
 // certified is a caller with a certificate.
-func certified(r Role, name string) Who {
-	return Who{Shown: Shown{Identity: Identity{"c", r, name}, Until: time.Now().Add(time.Hour)}}
+func certified(r Role, name string) Credentials {
+	return Credentials{Evidence: Evidence{Identity: Identity{"c", r, name}, Until: time.Now().Add(time.Hour)}}
 }
 
 func TestASessionIsSpokenForByItsNodeAlone(t *testing.T) {
@@ -23,9 +23,9 @@ func TestASessionIsSpokenForByItsNodeAlone(t *testing.T) {
 		pb.Store_Release_FullMethodName: func(n string) any { return &pb.ReleaseRequest{Node: n} },
 	}
 	for _, test := range []struct {
-		by   Who
+		by   Credentials
 		node string
-		want string // empty: allowed
+		want string // if empty, the call is allowed
 	}{
 		{certified(Alloc, "alloc-1"), "alloc-1", ""},
 		{certified(Alloc, "alloc-1"), "alloc-2", `alloc/alloc-1 speaks for a session of node "alloc-2"`},
@@ -37,7 +37,7 @@ func TestASessionIsSpokenForByItsNodeAlone(t *testing.T) {
 		for method, message := range messages {
 			err := g.Check(test.by, method, message(test.node))
 			if test.want == "" && err != nil || test.want != "" && (!errors.Is(err, seq.ErrNotSession) || !strings.Contains(err.Error(), test.want)) {
-				t.Errorf("%s of %q as %s: got %v, want %q", method, test.node, test.by.Shown.Identity.URI(), err, test.want)
+				t.Errorf("%s of %q as %s: got %v, want %q", method, test.node, test.by.Evidence.Identity.URI(), err, test.want)
 			}
 			if err := g.Speaks(test.by, method, test.node); (err == nil) != (test.want == "") {
 				t.Errorf("%s, said by itself: %v", method, err)
@@ -52,7 +52,7 @@ func TestASessionIsSpokenForByItsNodeAlone(t *testing.T) {
 			t.Errorf("on the way to require: %v, counted %v, log %q", err, accepting.Refused(), log)
 		}
 	}
-	if err := (*Guard)(nil).Speaks(Who{}, pb.Peer_Offer_FullMethodName, "alloc-1"); err != nil {
+	if err := (*Guard)(nil).Speaks(Credentials{}, pb.Peer_Offer_FullMethodName, "alloc-1"); err != nil {
 		t.Errorf("without --auth: %v", err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 // TokenPrefix begins each token, so that scanners of repositories and logs know one.
 const TokenPrefix = "seqtok_"
 
-// tokenBytes is how many random bytes a token has.
+// tokenBytes is the number of random bytes of a token.
 const tokenBytes = 32
 
 // Hash is what is kept of a token.

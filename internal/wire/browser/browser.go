@@ -87,8 +87,8 @@ func (n Names) has(name string) bool {
 	return slices.ContainsFunc(n.known, func(known string) bool { return strings.EqualFold(name, nameOf(known)) })
 }
 
-// origin reports whether pages of an origin may send requests: those of this listener itself, and
-// those of the known names.
+// origin reports whether pages of an origin may send requests. Allowed are the pages of this listener and
+// the pages of the known names.
 func (n Names) origin(origin, host string) bool {
 	from, err := url.Parse(origin)
 	return err == nil && from.Host != "" && (strings.EqualFold(from.Host, host) || n.has(nameOf(from.Host)))

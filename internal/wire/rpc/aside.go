@@ -13,14 +13,14 @@ import (
 // at once.
 const maxAside = 256
 
-// aside lets these calls in by places of their own: no number of callers takes them, and no
+// controlAdmission lets these calls in by places of their own: no number of callers takes them, and no
 // one peer has more than his share of them.
-type aside struct{ places *Admission }
+type controlAdmission struct{ places *Admission }
 
-func newAside() aside { return aside{NewAdmission(maxAside * CallCost)} }
+func newAside() controlAdmission { return controlAdmission{NewAdmission(maxAside * CallCost)} }
 
 // has says whether the method is one of these.
-func (aside) has(method string) bool {
+func (controlAdmission) has(method string) bool {
 	if method == pb.Store_Renew_FullMethodName {
 		return true
 	}
@@ -32,7 +32,7 @@ func (aside) has(method string) bool {
 	return false
 }
 
-func (a aside) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+func (a controlAdmission) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	if !a.has(info.FullMethod) {
 		return next(ctx, req)
 	}

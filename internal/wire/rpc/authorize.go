@@ -18,20 +18,20 @@ const AuthHeader = "authorization"
 // shownInfo is the AuthInfo of a connection whose certificate was looked at.
 type shownInfo struct {
 	credentials.TLSInfo
-	shown auth.Shown
+	shown auth.Evidence
 }
 
 // WhoOf is what the caller of a call shows.
-func WhoOf(ctx context.Context) (w auth.Who) {
+func WhoOf(ctx context.Context) (w auth.Credentials) {
 	if info, ok := AuthInfo(ctx).(shownInfo); ok {
-		w.Shown = info.shown
+		w.Evidence = info.shown
 	}
 	w.Token, w.Err = auth.Bearer(metadata.ValueFromIncomingContext(ctx, AuthHeader))
 	return w
 }
 
 // withWho names the caller, if it showed what it is.
-func withWho(ctx context.Context, w auth.Who) context.Context {
+func withWho(ctx context.Context, w auth.Credentials) context.Context {
 	if who := CallerOf(w); who != nil {
 		return WithCaller(ctx, who)
 	}
@@ -40,12 +40,12 @@ func withWho(ctx context.Context, w auth.Who) context.Context {
 
 // CallerOf is whom an Admission takes the one for whom w speaks for: his token or the
 // identity in his certificate; nil for neither.
-func CallerOf(w auth.Who) any {
+func CallerOf(w auth.Credentials) any {
 	switch {
 	case w.Token != "":
 		return w.Token
-	case w.Shown.Identity.Role != "":
-		return w.Shown.Identity
+	case w.Evidence.Identity.Role != "":
+		return w.Evidence.Identity
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ type checkedStream struct {
 	grpc.ServerStream
 	by      *auth.Guard
 	refused *Refused
-	who     auth.Who
+	who     auth.Credentials
 	method  string
 	ctx     context.Context
 	send    sync.Mutex // guards ServerStream.SendMsg

@@ -42,7 +42,7 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 
 // early counts a call of a method from before its message is read. Interceptors come later.
 func (g guard) early(m grpc.MethodDesc, method string) grpc.MethodDesc {
-	handler, control := m.Handler, aside{}.has(method)
+	handler, control := m.Handler, controlAdmission{}.has(method)
 	m.Handler = func(srv any, ctx context.Context, dec func(any) error, i grpc.UnaryServerInterceptor) (any, error) {
 		c, err := g.begin(ctx, control)
 		if err != nil {

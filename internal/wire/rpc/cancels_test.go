@@ -203,7 +203,7 @@ func TestFramesAreFoundHoweverTheyCome(t *testing.T) {
 func TestNodesThatProveTheirRoleMayCancelAsTheyLike(t *testing.T) {
 	from := &net.TCPAddr{IP: net.ParseIP("192.0.2.1"), Port: 1234}
 	shown := func(role auth.Role, name string) shownInfo {
-		return shownInfo{shown: auth.Shown{Identity: auth.Identity{Cluster: "c", Role: role, Name: name}}}
+		return shownInfo{shown: auth.Evidence{Identity: auth.Identity{Cluster: "c", Role: role, Name: name}}}
 	}
 	for _, role := range []auth.Role{auth.Store, auth.Alloc, auth.Router} {
 		if who := peerKey(from, shown(role, "n")); who != nil {

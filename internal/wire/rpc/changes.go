@@ -106,7 +106,7 @@ func Forwarding(ctx context.Context) context.Context {
 
 // Watch has a change written down when end is called with what came of it; ctx is for the
 // handler. For calls that change nothing ctx is as it was, and end does nothing.
-func (c *Changes) Watch(ctx context.Context, who auth.Who, from, method string, message any) (_ context.Context, end func(*error)) {
+func (c *Changes) Watch(ctx context.Context, who auth.Credentials, from, method string, message any) (_ context.Context, end func(*error)) {
 	of := auth.Methods[method].Change
 	if of == nil {
 		return ctx, func(*error) {}

@@ -25,7 +25,7 @@ func watched(t *testing.T, times int, ctx context.Context, method string, messag
 	c := rpc.NewChanges(slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelError})), nil,
 		func(one rpc.Change) { done = append(done, one) })
 	for range times {
-		_, end := c.Watch(ctx, auth.Who{}, "10.0.0.1:999", method, message)
+		_, end := c.Watch(ctx, auth.Credentials{}, "10.0.0.1:999", method, message)
 		end(&err)
 	}
 	for text := range strings.Lines(log.String()) {
@@ -101,7 +101,7 @@ func TestWhoWritesAnEventHimselfNamesWhoMadeTheChangeAndNobodyWritesItTwice(t *t
 	var done []rpc.Change
 	c := rpc.NewChanges(slog.New(slog.DiscardHandler), nil, func(one rpc.Change) { done = append(done, one) })
 	forwarded := metadata.NewIncomingContext(t.Context(), metadata.Pairs(rpc.ForHeader, "caller/a at 10.9.9.9:1\n\x1b[31m"))
-	ctx, end := c.Watch(forwarded, auth.Who{}, "10.0.0.1:999", pb.Admin_Rebalance_FullMethodName, &pb.RebalanceRequest{})
+	ctx, end := c.Watch(forwarded, auth.Credentials{}, "10.0.0.1:999", pb.Admin_Rebalance_FullMethodName, &pb.RebalanceRequest{})
 	if got, want := rpc.ChangeBy(ctx), "anonymous at 10.0.0.1:999 for caller/a at 10.9.9.9:1??[31m"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -117,7 +117,7 @@ func TestWhoWritesAnEventHimselfNamesWhoMadeTheChangeAndNobodyWritesItTwice(t *t
 		t.Errorf("passed on as %q", got)
 	}
 	failed := errors.New("x")
-	_, end = c.Watch(t.Context(), auth.Who{}, "", pb.Admin_Rebalance_FullMethodName, &pb.RebalanceRequest{})
+	_, end = c.Watch(t.Context(), auth.Credentials{}, "", pb.Admin_Rebalance_FullMethodName, &pb.RebalanceRequest{})
 	if end(&failed); len(done) > 0 {
 		t.Errorf("an event of what failed: %v", done)
 	}

@@ -250,7 +250,7 @@ func (c counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo,
 	if err != nil {
 		return nil, nil, err
 	}
-	if shown, ok := info.(shownInfo); c.guard.Mode() == auth.Require && (!ok || !proves(c.guard, auth.Who{Shown: shown.shown})) {
+	if shown, ok := info.(shownInfo); c.guard.Mode() == auth.Require && (!ok || !proves(c.guard, auth.Credentials{Evidence: shown.shown})) {
 		t.stranger.Store(true)
 		time.AfterFunc(strangerTimeout, t.watch)
 	}
@@ -265,7 +265,7 @@ func (c counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo,
 }
 
 // proves reports whether there is somebody for whom w speaks.
-func proves(guard *auth.Guard, w auth.Who) bool {
+func proves(guard *auth.Guard, w auth.Credentials) bool {
 	_, role := guard.Holder(w)
 	return role != ""
 }

@@ -114,7 +114,7 @@ type Refused struct {
 	mu     sync.Mutex // guards all below
 	by     map[string]*refusals
 	others refusals
-	lines  map[Reason]*seldom
+	lines  map[Reason]*rateLimitedLog
 }
 
 // refusals are the counts of one address.
@@ -136,7 +136,7 @@ func NewRefused(log *slog.Logger) *Refused {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Refused{log: log, now: time.Now, by: map[string]*refusals{}, others: refusals{counts: map[Reason]*tally{}}, lines: map[Reason]*seldom{}}
+	return &Refused{log: log, now: time.Now, by: map[string]*refusals{}, others: refusals{counts: map[Reason]*tally{}}, lines: map[Reason]*rateLimitedLog{}}
 }
 
 // Note counts one refusal. address is host:port or a host; the port is left out.
@@ -152,7 +152,7 @@ func (r *Refused) Note(reason Reason, address string) {
 	of.add(reason, minute)
 	line, ok := r.lines[reason]
 	if !ok {
-		line = new(seldom)
+		line = new(rateLimitedLog)
 		r.lines[reason] = line
 	}
 	r.mu.Unlock()

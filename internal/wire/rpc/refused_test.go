@@ -178,7 +178,7 @@ func (refusing) Next(context.Context, *pb.NextRequest) (*pb.NextReply, error) {
 }
 
 func TestEachReasonHasARowInTheRunbook(t *testing.T) {
-	text, err := os.ReadFile("../../docs/operations.md")
+	text, err := os.ReadFile("../../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -204,7 +204,7 @@ func (g guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServer
 	if err := errors.Join(t.full(), g.admit(stream.Context())); err != nil {
 		return err
 	}
-	one, err := g.begin(stream.Context(), aside{}.has(info.FullMethod))
+	one, err := g.begin(stream.Context(), controlAdmission{}.has(info.FullMethod))
 	if err != nil {
 		return err
 	}

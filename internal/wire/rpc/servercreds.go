@@ -82,13 +82,13 @@ func (l *lent) Close() error {
 	return l.Conn.Close()
 }
 
-// seldom logs at most one line a second, with how many were left out before it.
-type seldom struct {
+// rateLimitedLog logs at most one line a second, with how many were left out before it.
+type rateLimitedLog struct {
 	last atomic.Int64 // time of the latest line, in Unix nanoseconds
 	left atomic.Uint64
 }
 
-func (s *seldom) warn(log *slog.Logger, text string, args ...any) {
+func (s *rateLimitedLog) warn(log *slog.Logger, text string, args ...any) {
 	now, last := time.Now().UnixNano(), s.last.Load()
 	if now-last >= int64(time.Second) && s.last.CompareAndSwap(last, now) {
 		log.Warn(text, append(args, "others_not_logged", s.left.Swap(0))...)

@@ -96,7 +96,7 @@ func admitOpen(ctx context.Context, info *tap.Info) error {
 	w.mu.Lock()
 	own := int64(len(w.open))
 	w.mu.Unlock()
-	if !w.calls.refuses(own, (aside{}).has(info.FullMethodName)) {
+	if !w.calls.refuses(own, (controlAdmission{}).has(info.FullMethodName)) {
 		return nil
 	}
 	w.by.refused.Note(RefusedOverloaded, w.RemoteAddr().String())

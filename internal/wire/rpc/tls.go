@@ -42,7 +42,7 @@ type TLS struct {
 	strict    bool
 	sets      func(cluster string) bool // clusters that are Sets beside it; nil: none
 	plaintext Plaintext
-	complain  seldom
+	complain  rateLimitedLog
 	refused   *Refused // see CountRefused
 
 	mu     sync.Mutex    // guards all below
@@ -216,10 +216,10 @@ func (f TLSFiles) of(m material, own auth.Identity) error {
 	return nil
 }
 
-// Shown reads what a connection of a Listener showed; state is nil for plaintext.
-func (t *TLS) Shown(state *tls.ConnectionState) auth.Shown {
+// Evidence reads what a connection of a Listener showed; state is nil for plaintext.
+func (t *TLS) Evidence(state *tls.ConnectionState) auth.Evidence {
 	if t == nil || state == nil {
-		return auth.Shown{}
+		return auth.Evidence{}
 	}
 	return auth.Look(state.PeerCertificates, t.cluster)
 }

@@ -58,8 +58,8 @@ func Dial(addr string, opts ...grpc.DialOption) (*Client, error) {
 	return s.client(), nil
 }
 
-// Over makes a client that speaks over connections of the caller's. The caller closes them
-// and has their errors go through rpc.FromStatus. leases is for Renew alone.
+// Over returns a client that uses connections of the caller. The caller closes them and passes their errors
+// through rpc.FromStatus. Only Renew uses leases.
 func Over(addr string, calls, leases grpc.ClientConnInterface) *Client {
 	return (&seat{addr: addr, calls: pb.NewStoreClient(calls), leases: pb.NewStoreClient(leases)}).client()
 }
@@ -150,16 +150,15 @@ func (c *Client) wrap(op string, err error) error {
 	return fmt.Errorf("%s at store %s: %w", op, c.Addr(), err)
 }
 
-// Describe asks the store for its identity. It works in every state of the store. Errors
-// beside those of the connection: seq.ErrStaleEra if it is not the store of before,
-// seq.ErrBadMapping.
+// Describe asks the store for its identity. It works in every state of the store. Beside errors of the
+// connection, it returns seq.ErrStaleEra if the store is not the same as before, and seq.ErrBadMapping.
 func (c *Client) Describe(ctx context.Context) (quorum.Identity, error) {
 	reply, err := c.calls().Describe(ctx, &pb.DescribeRequest{})
 	return c.identity("describe", reply, err)
 }
 
-// who asks for the identity of the store that is at the address now, which may be another store
-// than the one of before.
+// who returns the identity of the store that is at the address now. It may be another store than the store
+// of the Client.
 func (c *Client) who(ctx context.Context) (quorum.Identity, error) {
 	reply, err := c.calls().Describe(ctx, &pb.DescribeRequest{})
 	var id quorum.Identity
@@ -201,7 +200,7 @@ func (c *Client) Bind(ctx context.Context, b Binding) (quorum.Identity, error) {
 	return c.identity("bind", reply, err)
 }
 
-// identity is that of a reply, once it is known to be of this store.
+// identity returns the identity in a reply. It fails if another store sent the reply.
 func (c *Client) identity(op string, reply *pb.DescribeReply, err error) (id quorum.Identity, _ error) {
 	if err == nil {
 		id, err = storewire.DescribeFromProto(reply)

@@ -24,7 +24,7 @@ const (
 
 // Cluster is what Connect found.
 type Cluster struct {
-	Identity quorum.Identity // of one voting store; N, R, W, Mapping, Members and Ref are those of all
+	Identity quorum.Identity // of one voting store; all share N, R, W, Mapping, Members and Ref
 	Stores   []Named         // the voters: one an address, in the order given, or as in a later member list
 	Odd      []Odd           // stores that answered and do not belong to the others
 	given    int             // addresses

@@ -30,7 +30,7 @@ var alice = sessiontest.Session(0xa)
 
 const (
 	patience = 30 * time.Second
-	// brief is for calls that must wait in vain.
+	// brief bounds the calls that must wait in vain.
 	brief = 300 * time.Millisecond
 )
 

@@ -19,9 +19,9 @@ import (
 var errNotAsked = errors.New("not asked yet")
 
 const (
-	// followEvery is how often a Follower looks by itself.
+	// followEvery is the time between two looks that nothing else causes.
 	followEvery = 5 * time.Second
-	// followPause is between two looks in a row.
+	// followPause is the time between two looks in a row.
 	followPause = 25 * time.Millisecond
 )
 

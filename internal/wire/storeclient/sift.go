@@ -85,7 +85,7 @@ func alive(s, other *candidate) error {
 		s.id.Name, s.id.UUID, other.client.Addr())
 }
 
-// sideOf returns the stores that belong to first. addrs is how many addresses were given.
+// sideOf returns the stores that belong to first. addrs counts the given addresses.
 func sideOf(first *candidate, there []*candidate, addrs int) side {
 	out := side{first: first, stores: []*candidate{first}}
 	for _, s := range there {
@@ -124,7 +124,7 @@ func (a side) why(s *candidate) error {
 	return nil
 }
 
-// needs is how many stores of the side must answer: W, or all if they are not bound.
+// needs returns how many stores of the side must answer: W, or all if the stores are not bound.
 func (a side) needs() int {
 	if list := newest(a.stores); list.Version > 0 {
 		return list.W

@@ -25,7 +25,7 @@ func grown(t *testing.T, m seq.Mapping, s seq.Space) seq.Mapping {
 	return next
 }
 
-// spacesAt is how many spaces each store has.
+// spacesAt returns the number of spaces of each store.
 func spacesAt(t *testing.T, c storeclient.Cluster) (n []int) {
 	t.Helper()
 	for _, s := range c.Stores {

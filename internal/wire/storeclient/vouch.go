@@ -8,9 +8,8 @@ import (
 	"github.com/seqsvr/seqsvr/quorum"
 )
 
-// vouch tells the stores that have just started and do not vote yet what their fellows
-// remember of them. The fellows are asked anew: what they remembered before a store told
-// the nonce of its start may be older than the disk that it had.
+// vouch tells the stores that have just started and do not vote yet what their fellows remember of them. It
+// asks the fellows again, because an earlier memory may be older than the disk that the store had then.
 func vouch(ctx context.Context, stores []*candidate) {
 	waiting := slices.DeleteFunc(answered(stores), func(s *candidate) bool { return s.id.Nonce == 0 || !s.bound() })
 	if len(waiting) == 0 {

@@ -25,7 +25,7 @@ const (
 	batchBytes  = 4 << 20
 )
 
-// Batch is how many of the states go into one message; 0 for none.
+// Batch returns how many of the states go into one message. It returns zero if there are none.
 func Batch(states []quorum.RegisterState) int {
 	n, size := 0, 0
 	for n < min(len(states), batchStates) && (n == 0 || size+len(states[n].Payload) <= batchBytes) {

@@ -12,7 +12,7 @@ import (
 // they cost a store and its caller a tenth of what a message an item does. Requests on
 // anything but sections, and replies with a payload or a text, go item by item.
 
-// columnsFrom is how many items a message must have to go by columns.
+// columnsFrom is the least number of items that a message sends as columns.
 const columnsFrom = 2
 
 // column gives what travels of n values: all, one if they are equal, none if they are 0.

@@ -1,9 +1,9 @@
-// Package storewire translates the store's messages between package quorum and the
-// wire, both ways, for the store and for its clients.
+// Package storewire translates the store's messages between package quorum and the wire, both ways, for the
+// store and for its clients.
 //
-// It guarantees that what one side encodes the other decodes to the same values, but for
-// durations, which travel in microseconds: a lease asked for, and a time that a caller
-// must wait, are rounded up, so that a store never keeps others out for less than the
-// holder counts on; the longest lease allowed is rounded down.
-// It checks nothing: whether values make sense is the receiver's business.
+// Decoding returns the encoded values. Only durations change, because they travel in microseconds. The
+// length of a requested lease, and the time that a caller must wait, are rounded up. So a store keeps
+// others out for at least as long as the holder counts on. The longest lease allowed is rounded down.
+//
+// It checks nothing: the receiver decides whether values make sense.
 package storewire

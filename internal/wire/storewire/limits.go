@@ -4,10 +4,10 @@ import "github.com/seqsvr/seqsvr/exact"
 
 // The largest messages between a store and its clients, in bytes.
 const (
-	// MaxRequest is of the copy of an exact section, or of a document with the largest payload. A
-	// store keeps twice as much of requests that are not finished, a connection.
+	// MaxRequest fits the copy of an exact section, and a document with the largest payload. For each
+	// connection, a store keeps twice as much of unfinished requests.
 	MaxRequest = 20 << 20
-	// MaxReply is of several copies, or of all registers of the largest mapping, read by prefix.
+	// MaxReply fits several copies, or all registers of the largest mapping, read by prefix.
 	MaxReply = 128 << 20
 )
 

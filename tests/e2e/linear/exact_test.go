@@ -178,7 +178,7 @@ func (l *ledger) try(ctx context.Context, sdk *client.Client, a ask) (uint64, er
 		}
 		return uint64(values[0].Seq), values[0].Err
 	}
-	r, err := sdk.TakeOnce(ctx, key, uint32(a.count), client.Request{ID: id})
+	r, err := sdk.TakeIdempotent(ctx, key, uint32(a.count), client.Request{ID: id})
 	return uint64(r.First), err
 }
 

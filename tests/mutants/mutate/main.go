@@ -1,7 +1,7 @@
 // Command mutate breaks a package in every place where a small change of its text is
 // worth a test, one at a time, and says which changes no test sees.
 //
-//	go run ./tests/mutants/mutate [-files a.go,b.go] [-with ./tests/wholepath] [-most 100 -seed 7] ./storesvr/acceptor
+//	go run ./tests/mutants/mutate [-files a.go,b.go] [-with ./tests/integration] [-most 100 -seed 7] ./storesvr/acceptor
 //
 // A part of a condition is taken for true and for false, < for <=, + for -, min for max; a
 // statement is left out, a field of a literal or a result is zero or one more, a function
@@ -43,7 +43,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var o options
-	flag.StringVar(&o.files, "files", "", "files of the package to change, for example cell.go,step.go; all if empty")
+	flag.StringVar(&o.files, "files", "", "files of the package to change, for example section.go,step.go; all if empty")
 	flag.StringVar(&o.with, "with", "", "further packages whose tests judge what the package's own let through")
 	flag.StringVar(&o.explained, "explained", "tests/mutants/mutate/explained.txt", "file of the survivors that do no harm")
 	flag.StringVar(&o.cache, "cache", filepath.Join(os.TempDir(), "seqsvr-mutate"), "folder for what is known of a test binary with its changes")

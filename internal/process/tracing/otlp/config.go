@@ -25,8 +25,8 @@ type Config struct {
 	// Endpoint is the collector: host:port or http://host:port for plaintext,
 	// https://host:port for TLS.
 	Endpoint string
-	// Sample is the share of traces that are begun here and kept, 0 to 1. What a caller
-	// has begun follows the caller, and rare things are kept in any case.
+	// Sample is the share, from 0 to 1, of traces begun here that are kept. A trace that a caller began
+	// follows the caller's decision. Rare events are always kept.
 	Sample float64
 	// Files secure https: CA is what the collector's certificate must be signed by, empty
 	// for the system's; Cert and Key are shown if it asks for a certificate.

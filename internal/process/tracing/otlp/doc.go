@@ -1,13 +1,12 @@
-// Package otlp samples the spans of a daemon and sends them to a collector, by OTLP over
-// gRPC.
+// Package otlp samples the spans of a daemon and sends them to a collector, by OTLP over gRPC.
 //
-// It guarantees that nothing waits for it: a span that ends goes into a bounded queue or
-// is thrown away, and counted. A collector that is slow, away or refuses costs spans and
-// a line in the log now and then. Close sends what is in the queue, within its context.
+// Nothing waits for it. A span that ends goes into a bounded queue, or is dropped and counted. If the
+// collector is slow, unavailable or refuses, spans are lost, and the log says so now and then. Close sends
+// the rest of the queue, within its context.
 //
-// Batches are the SDK's batch processor, sending is the SDK's exporter. By hand are the
-// count around them, since neither tells how many spans it dropped, and the sampler, since
-// the SDK's know no rare things and no ratio that changes.
+// Batches and sending are the SDK's. The count of spans is by hand, because the SDK does not report how
+// many it dropped. The sampler is by hand too, because the SDK's samplers cannot keep rare events or change
+// their ratio.
 //
-// What becomes a span is package tracing's.
+// Package tracing decides which events become spans.
 package otlp

@@ -22,12 +22,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patient is how long a test waits for a condition on a busy machine.
+// patient bounds how long a test waits for a condition on a busy machine.
 const patient = 60 * time.Second
 
 // collector is an exporter that a test holds up.
 type collector struct {
-	open chan struct{} // nil: it answers at once
+	open chan struct{} // if nil, it answers at once
 	err  error
 
 	mu  sync.Mutex // guards got

@@ -14,7 +14,7 @@ import (
 
 // Bounds of what may be under way. A span is about 1 kB.
 const (
-	queueSize   = 4096 // spans, with those of the batch that is being sent
+	queueSize   = 4096 // spans, including the batch that is being sent
 	batchSize   = 512
 	batchPause  = time.Second     // how long a span waits for others at most
 	sendTime    = 5 * time.Second // for one batch, retries included
