@@ -24,7 +24,7 @@ var careMutants = []mutant{
 		file: "internal/ops/storeadmin/settle.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 			{"err == nil && len(voters) < c.list.R {", "false {"}}},
 	{rule: "care-knows-the-change", name: "a command goes on though it cannot read the change under way",
-		file: "internal/ops/storecare/care.go", in: []string{"internal/ops/storecare"}, edits: []edit{
+		file: "internal/ops/storeadmin/care.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 			{"		err = c.catchUp(ctx)\n", "		_ = c.catchUp(ctx)\n"}}},
 	{line: 28, rule: "restore-bumps", name: "backup restored without bump: sections and tags",
 		file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{

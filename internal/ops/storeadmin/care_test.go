@@ -136,7 +136,7 @@ func TestACommandThatCannotReadTheChangeUnderWayBeginsNothing(t *testing.T) {
 
 	w.fail("Read", 0)
 	w.cut = true
-	c, err := storecare.Open(within(t), addrs(s[:2]...), w.options()...)
+	c, err := storeadmin.Open(within(t), addrs(s[:2]...), w.options()...)
 	if !errors.Is(err, seq.ErrNoQuorum) {
 		t.Errorf("opened by no read: %v", err)
 	}
