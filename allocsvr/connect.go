@@ -29,6 +29,7 @@ func (s *Server) connect(ctx context.Context, waiting *starting) (backend, known
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()
+	var told time.Time
 	for {
 		try, done := context.WithTimeout(ctx, connectPatience)
 		found, err := s.find(try, waiting)
@@ -49,7 +50,10 @@ func (s *Server) connect(ctx context.Context, waiting *starting) (backend, known
 		if !again && fatal(err) || ctx.Err() != nil {
 			return backend{}, known{}, err
 		}
-		s.cfg.Logger.Warn("no quorum of stores yet", "error", err)
+		if now := time.Now(); now.Sub(told) >= time.Second {
+			told = now
+			s.cfg.Logger.Warn("no quorum of stores yet", "error", err)
+		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(100 * time.Millisecond):

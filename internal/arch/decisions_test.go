@@ -28,8 +28,8 @@ func TestDecisionsHaveOneFormAndAreThere(t *testing.T) {
 				t.Errorf("docs/decisions.md, %s: expected one line that begins with %q", number, strings.TrimSpace(part))
 			}
 		}
-		if n := wordsOf(entry); n > 120 {
-			t.Errorf("docs/decisions.md, %s: %d words, expected some 60: details stand in the package comment", number, n)
+		if n := wordsOf(entry); n > 90 {
+			t.Errorf("docs/decisions.md, %s: %d words, expected some 50: details stand in the package comment", number, n)
 		}
 		there[number], last = true, number
 	}

@@ -48,6 +48,7 @@ type Cluster struct {
 	processes map[string]Process // by name; empty when only addresses are known
 	release   func()             // of Config; may be nil
 	drop      func()             // removes the directory; nil if there is nothing to remove
+	orphans   orphans
 }
 
 // Config is a cluster of one's own. Dir is not looked at: all is kept in a temporary

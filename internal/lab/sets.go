@@ -272,11 +272,24 @@ func (d *division) finish(ctx context.Context) error {
 	return nil
 }
 
-// CheckSets is setadmin.ErrDivided unless the Sets agree on who has which sections, and no move is open.
+// CheckSets returns setadmin.ErrDivided unless the Sets agree on who has which sections, and no move is open. It
+// finishes a move that opened late, after its coordinator was killed, and asks again.
 func (c *Cluster) CheckSets(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Patience)
 	defer cancel()
 	d := c.division()
 	defer d.conns.Close()
-	return d.root.Check(ctx, d.conns)
+	for {
+		err := d.root.Check(ctx, d.conns)
+		if err == nil {
+			return nil
+		}
+		m, unread := d.root.Map(ctx)
+		if unread != nil || !c.orphans.all(m.Moves) {
+			return err
+		}
+		if unfinished := d.finish(ctx); unfinished != nil {
+			return errors.Join(err, unfinished)
+		}
+	}
 }
