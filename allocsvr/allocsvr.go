@@ -22,6 +22,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/internal/process/telemetry"
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	"github.com/seqsvr/seqsvr/membership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -276,7 +277,7 @@ func (s *Server) runSession(ctx context.Context) error {
 // assembled are the parts of a running server: the node, and what a process has.
 type assembled struct {
 	*Node
-	srv    *rpc.Server
+	srv    *gate.Server
 	health *health.Server
 	view   *membership.View
 	follow follower
@@ -312,7 +313,7 @@ func (s *Server) assemble(found backend, read known, stop context.CancelCauseFun
 }
 
 func (s *Server) register(p *assembled) {
-	p.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID, Incarnation: p.Incarnation, Creds: s.creds, Auth: s.cfg.Guard, Refused: s.cfg.Refused, Changed: p.alloc.changed},
+	p.srv = gate.NewServer(gate.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID, Incarnation: p.Incarnation, Creds: s.creds, Auth: s.cfg.Guard, Refused: s.cfg.Refused, Changed: p.alloc.changed},
 		append(s.cfg.Traces.ServerOptions(), s.calls.Options()...)...)
 	p.Register(p.srv)
 	admin := p.admin(p.view, p.follow.describe)
@@ -321,7 +322,7 @@ func (s *Server) register(p *assembled) {
 		admin.Growth.Decide = func(context.Context, seq.Mapping, seq.Space) (seq.Mapping, error) { return seq.Mapping{}, errNoGrowth }
 	}
 	pb.RegisterAdminServer(p.srv, admin)
-	p.health = rpc.RegisterHealth(p.srv)
+	p.health = gate.RegisterHealth(p.srv)
 	p.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
 }
 

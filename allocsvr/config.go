@@ -68,9 +68,9 @@ type Config struct {
 	// IDAudit is where it is written down which IDs are handed out; no Path: nowhere.
 	IDAudit audit.Config
 
-	// MaxInWork bounds the calls of sequences in work, in keys; a call weighs rpc.CallCost
+	// MaxInWork bounds the calls of sequences in work, in keys; a call weighs gate.CallCost
 	// beside its keys, and what is answered at once on a stream does not count. More are
-	// refused with seq.ErrOverloaded. At least rpc.MinInWork; 0: api.DefaultMaxInWork.
+	// refused with seq.ErrOverloaded. At least gate.MinInWork; 0: api.DefaultMaxInWork.
 	MaxInWork int
 	// MaxStreamWaits bounds the calls of one stream that wait for something, so that one
 	// caller cannot fill the node's room; more are refused likewise. 0: api.DefaultMaxStreamWaits.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 )
 
@@ -19,11 +20,11 @@ func (s *Server) reportHealth(ctx context.Context, p *assembled) error {
 	defer tick.Stop()
 	was := false
 	for {
-		p.health.SetServingStatus(rpc.QuorumHealth, rpc.Serving(p.alloc.quorum() == nil))
+		p.health.SetServingStatus(rpc.QuorumHealth, gate.Serving(p.alloc.quorum() == nil))
 		err := p.Ready()
 		if is := err == nil; is != was {
 			was = is
-			p.health.SetServingStatus("", rpc.Serving(is))
+			p.health.SetServingStatus("", gate.Serving(is))
 			if is {
 				s.cfg.Logger.Info("ready")
 			} else {

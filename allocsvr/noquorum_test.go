@@ -18,7 +18,6 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/textlog"
 )
 
 // deafLeases are those of a node that only one of three stores answers.
@@ -170,24 +169,5 @@ func TestAListenerThatWasLentGoesOn(t *testing.T) {
 		}
 		w.stop() // the watch does not hold it up
 		_ = conn.Close()
-	}
-}
-
-func TestAServerThatWaitsForItsStoresLogsOneLineASecond(t *testing.T) {
-	var log textlog.Log
-	cfg := DefaultConfig()
-	cfg.Name, cfg.Listen, cfg.Stores = "a", "127.0.0.1:0", []string{closedPort(t), closedPort(t)}
-	cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	begun := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), 1300*time.Millisecond)
-	defer cancel()
-	_ = s.Run(ctx)
-	lines, most := strings.Count(log.String(), "no quorum of stores yet"), 1+int(time.Since(begun)/time.Second)
-	if lines < 1 || lines > most {
-		t.Errorf("got %d lines in %v, want 1 to %d", lines, time.Since(begun), most)
 	}
 }

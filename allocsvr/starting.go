@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -22,7 +23,7 @@ const goodbye = 50 * time.Millisecond
 // reason why nothing is served yet, and grpc.health.v1 with NOT_SERVING.
 type starting struct {
 	lis  net.Listener
-	srv  *rpc.Server
+	srv  *gate.Server
 	done chan struct{} // closed when Serve has returned
 
 	mu  sync.Mutex // guards why
@@ -33,12 +34,12 @@ type starting struct {
 func (s *Server) startAnswering() *starting {
 	w := &starting{lis: s.lis, done: make(chan struct{})}
 	w.missing(s.cfg.Stores)
-	w.srv = rpc.NewServer(rpc.ServerConfig{Logger: s.cfg.Logger, Creds: s.creds, Auth: s.cfg.Guard, Refused: s.cfg.Refused},
+	w.srv = gate.NewServer(gate.ServerConfig{Logger: s.cfg.Logger, Creds: s.creds, Auth: s.cfg.Guard, Refused: s.cfg.Refused},
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return w.reason() }))
-	h := rpc.RegisterHealth(w.srv, pb.Sequence_ServiceDesc.ServiceName, pb.Snowflake_ServiceDesc.ServiceName, pb.Segment_ServiceDesc.ServiceName,
+	h := gate.RegisterHealth(w.srv, pb.Sequence_ServiceDesc.ServiceName, pb.Snowflake_ServiceDesc.ServiceName, pb.Segment_ServiceDesc.ServiceName,
 		pb.Admin_ServiceDesc.ServiceName, pb.Peer_ServiceDesc.ServiceName)
-	h.SetServingStatus("", rpc.Serving(false))
-	h.SetServingStatus(rpc.QuorumHealth, rpc.Serving(false))
+	h.SetServingStatus("", gate.Serving(false))
+	h.SetServingStatus(rpc.QuorumHealth, gate.Serving(false))
 	go func() {
 		defer close(w.done)
 		_ = w.srv.Serve(borrowed{s.lis}) // a listener that fails does so for the real server, too

@@ -5,17 +5,17 @@ import (
 	"slices"
 
 	"github.com/seqsvr/seqsvr/client"
-	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
 // admission lets calls in, by the Sets that they are for.
 type admission struct {
 	sdk    *client.Client
-	inWork *rpc.Admission
+	inWork *gate.Admission
 }
 
-func newDoor(sdk *client.Client, inWork *rpc.Admission) admission {
+func newDoor(sdk *client.Client, inWork *gate.Admission) admission {
 	inWork.NameSets(func(set int) string {
 		if all := sdk.Sets().All; set < len(all) {
 			return all[set].Name
@@ -26,7 +26,7 @@ func newDoor(sdk *client.Client, inWork *rpc.Admission) admission {
 }
 
 // one begins a call for one key, which is a string key unless that is empty.
-func (d admission) one(ctx context.Context, space string, uid seq.UID, key string) (*rpc.Place, error) {
+func (d admission) one(ctx context.Context, space string, uid seq.UID, key string) (*gate.Place, error) {
 	if key != "" {
 		return d.inWork.Enter(ctx, 1, d.sdk.Caller().Table().SetsOf(space, nil, []string{key})...)
 	}
@@ -35,7 +35,7 @@ func (d admission) one(ctx context.Context, space string, uid seq.UID, key strin
 
 // whole begins a call for all of the uids, or for none of them. enter is that of the Admission, or
 // its Try.
-func (d admission) whole(ctx context.Context, space string, uids []seq.UID, enter func(context.Context, int, ...int) (*rpc.Place, error)) (*rpc.Place, error) {
+func (d admission) whole(ctx context.Context, space string, uids []seq.UID, enter func(context.Context, int, ...int) (*gate.Place, error)) (*gate.Place, error) {
 	sets := d.sdk.Caller().Table().SetsOf(space, uids, nil)
 	slices.Sort(sets)
 	sets = slices.Compact(sets)
@@ -53,10 +53,10 @@ func (d admission) whole(ctx context.Context, space string, uids []seq.UID, ente
 }
 
 // any begins a call that no one Set is asked for.
-func (d admission) any(ctx context.Context) (*rpc.Place, error) { return d.inWork.Enter(ctx, 0) }
+func (d admission) any(ctx context.Context) (*gate.Place, error) { return d.inWork.Enter(ctx, 0) }
 
 // root begins a call for what the root Set alone has, such as tags.
-func (d admission) root(ctx context.Context) (*rpc.Place, error) {
+func (d admission) root(ctx context.Context) (*gate.Place, error) {
 	m, ok := d.sdk.Caller().Table().Mapping()
 	if !ok || d.sdk.Caller().Table().SetsOf(m.Spaces[0].Name, []seq.UID{0}, nil) == nil {
 		return d.any(ctx)

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"
@@ -24,7 +24,7 @@ func full(t *testing.T) *router.Router {
 	t.Helper()
 	cluster := clienttest.Start(t, 1)
 	cluster.AddTag("order")
-	r := start(t, router.Config{Allocs: cluster.Addrs(), Leaf: true, RESPListen: "127.0.0.1:0", ConsoleListen: "127.0.0.1:0", Name: "router-full", MaxInWork: rpc.MinInWork, AttemptTimeout: patience, Timeout: 4 * patience})
+	r := start(t, router.Config{Allocs: cluster.Addrs(), Leaf: true, RESPListen: "127.0.0.1:0", ConsoleListen: "127.0.0.1:0", Name: "router-full", MaxInWork: gate.MinInWork, AttemptTimeout: patience, Timeout: 4 * patience})
 	until(t, "it has a table", func() bool { return r.Ready() == nil })
 	cluster.Nodes[0].Hang()
 	ctx, cancel := context.WithCancel(bounded(t))
@@ -38,7 +38,7 @@ func full(t *testing.T) *router.Router {
 		cancel()
 		<-ended
 	})
-	until(t, "the batch is in work", func() bool { return gauge(t, r, "seq_admission_in_work_keys") == rpc.MinInWork })
+	until(t, "the batch is in work", func() bool { return gauge(t, r, "seq_admission_in_work_keys") == gate.MinInWork })
 	return r
 }
 

@@ -50,8 +50,8 @@ type Config struct {
 	// AttemptTimeout after which a silent AllocSvr is given up; 0: the SDK's 500 ms.
 	AttemptTimeout time.Duration
 	// MaxInWork bounds the calls that have come and are not answered, over all fronts, in
-	// keys; a call weighs rpc.CallCost beside its keys. More are refused with
-	// seq.ErrOverloaded. At least rpc.MinInWork; 0: DefaultMaxInWork.
+	// keys; a call weighs gate.CallCost beside its keys. More are refused with
+	// seq.ErrOverloaded. At least gate.MinInWork; 0: DefaultMaxInWork.
 	MaxInWork int
 	// HTTPMaxBody is the largest body of an HTTP request, in bytes, 1 KiB to 256 MiB; 0:
 	// DefaultHTTPMaxBody.

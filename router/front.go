@@ -21,6 +21,7 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
 	"github.com/seqsvr/seqsvr/internal/wire/browser"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -34,7 +35,7 @@ type front struct {
 	shown   func(*tls.ConnectionState) auth.Evidence // what a connection showed
 	sdk     *client.Client
 	maxBody *atomic.Int64 // in bytes
-	bodies  *rpc.Budget   // of bodies in memory
+	bodies  *gate.Budget  // of bodies in memory
 	isReady func() error  // as the admin listener has it
 	names   browser.Names // that requests are addressed to
 	leaf    bool          // Leaf's paths that take numbers are served
@@ -126,7 +127,7 @@ func (f *front) serve(to route) http.Handler {
 			}
 		}
 		ctx := with(r.Context(), who, r.RemoteAddr)
-		answer, err := to.do(r.WithContext(rpc.WithCaller(ctx, callerOf(r, who))))
+		answer, err := to.do(r.WithContext(gate.WithCaller(ctx, callerOf(r, who))))
 		_ = within.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if err != nil {
 			f.fail(w, r, to.fault, err)
@@ -156,7 +157,7 @@ const smallBody = 8 << 10
 type countedBody struct {
 	io.ReadCloser
 	from       string // address of the caller
-	all        *rpc.Budget
+	all        *gate.Budget
 	own, drawn int64
 	within     *http.ResponseController
 }

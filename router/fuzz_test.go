@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -128,7 +129,7 @@ func idleFront(f testing.TB) http.Handler {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { _ = sdk.Close() })
-	r := &Router{sdk: sdk, cfg: Config{Logger: slog.New(slog.DiscardHandler)}, budget: rpc.NewBudget(budget), inWork: rpc.NewAdmission(DefaultMaxInWork), leaving: make(chan struct{})}
+	r := &Router{sdk: sdk, cfg: Config{Logger: slog.New(slog.DiscardHandler)}, budget: gate.NewBudget(budget), inWork: gate.NewAdmission(DefaultMaxInWork), leaving: make(chan struct{})}
 	r.services = servicesOf(sdk, r.inWork, r.leaving)
 	r.maxBody.Store(DefaultHTTPMaxBody)
 	return newFront(r)

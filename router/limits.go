@@ -10,7 +10,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
-	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/router/resp"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -28,7 +28,7 @@ const (
 // checkLimits names every limit that is not sound.
 func (cfg Config) checkLimits() error {
 	var errs []error
-	if err := rpc.CheckMaxInWork(cfg.MaxInWork); err != nil {
+	if err := gate.CheckMaxInWork(cfg.MaxInWork); err != nil {
 		errs = append(errs, fmt.Errorf("MaxInWork: %w", err))
 	}
 	if n := cfg.HTTPMaxBody; n != 0 && (n < minHTTPBody || n > maxHTTPBody) {
@@ -61,7 +61,7 @@ func (r *Router) SetLimits(cfg Config) error {
 // maxCalls is how many calls at once a gRPC connection to a router with so many keys in work has: as
 // many as may wait for one Set, and those that are usual beside them. What comes beyond is
 // refused, where calls beyond those of a connection would wait behind those for a dead Set.
-func maxCalls(inWork int) uint32 { return uint32(inWork/2/rpc.CallCost + 256) }
+func maxCalls(inWork int) uint32 { return uint32(inWork/2/gate.CallCost + 256) }
 
 // maxCancels is how many calls a second a peer may cancel before they are served, beyond those of one
 // connection at once. A cancelled call takes up to 50 us of a processor.
@@ -69,7 +69,7 @@ const maxCancels = 100
 
 // maxOpen is how many calls of callers without a certificate are open at once, on all connections: twice as many as
 // DefaultMaxInWork lets in.
-const maxOpen = 2 * DefaultMaxInWork / rpc.CallCost
+const maxOpen = 2 * DefaultMaxInWork / gate.CallCost
 
 // admitted is a client whose calls are counted among those in work: all of the RESP front,
 // and those for snowflake IDs and segments of gRPC and HTTP.
@@ -185,7 +185,7 @@ func (a admitted) Owner(tag string) grpc.ClientConnInterface {
 // admittedConn admits each call as one without keys.
 type admittedConn struct {
 	grpc.ClientConnInterface
-	enter func(context.Context) (*rpc.Place, error)
+	enter func(context.Context) (*gate.Place, error)
 }
 
 // Invoke implements grpc.ClientConnInterface.

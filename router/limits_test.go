@@ -11,6 +11,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/seqsvr/seqsvr/internal/process/telemetry"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/router"
@@ -58,7 +59,7 @@ func TestLimitsChangeWhileTheRouterRuns(t *testing.T) {
 	if code := post(); code != http.StatusOK {
 		t.Errorf("a body of 2 KiB: got %d", code)
 	}
-	if err := r.SetLimits(router.Config{MaxInWork: rpc.MinInWork, HTTPMaxBody: 1 << 10}); err != nil {
+	if err := r.SetLimits(router.Config{MaxInWork: gate.MinInWork, HTTPMaxBody: 1 << 10}); err != nil {
 		t.Fatal(err)
 	}
 	if code := post(); code != http.StatusRequestEntityTooLarge {
@@ -69,8 +70,8 @@ func TestLimitsChangeWhileTheRouterRuns(t *testing.T) {
 			t.Errorf("%+v: got %v, want %v", bad, err, seq.ErrBadArgument)
 		}
 	}
-	if got := gauge(t, r, "seq_admission_limit_keys"); got != rpc.MinInWork {
-		t.Errorf("after limits that were refused, %v keys may be in work, want %d", got, rpc.MinInWork)
+	if got := gauge(t, r, "seq_admission_limit_keys"); got != gate.MinInWork {
+		t.Errorf("after limits that were refused, %v keys may be in work, want %d", got, gate.MinInWork)
 	}
 	// A call leaves just after its answer.
 	until(t, "all have left", func() bool { return gauge(t, r, "seq_admission_in_work_keys") == 0 })
@@ -84,7 +85,7 @@ func TestLimitsChangeWhileTheRouterRuns(t *testing.T) {
 	}()
 	defer func() { <-all }()
 	defer cancel()
-	until(t, "the batch is in work", func() bool { return gauge(t, r, "seq_admission_in_work_keys") == rpc.MinInWork })
+	until(t, "the batch is in work", func() bool { return gauge(t, r, "seq_admission_in_work_keys") == gate.MinInWork })
 	if _, err := c.Next(ctx, one); !errors.Is(err, seq.ErrOverloaded) {
 		t.Errorf("with no room: got %v, want %v", err, seq.ErrOverloaded)
 	}
@@ -102,7 +103,7 @@ func TestLimitsChangeWhileTheRouterRuns(t *testing.T) {
 
 func TestTheLargestBatchFitsIntoTheLeastLimit(t *testing.T) {
 	cluster := clienttest.Start(t, 1)
-	r := start(t, router.Config{Allocs: cluster.Addrs(), MaxInWork: rpc.MinInWork})
+	r := start(t, router.Config{Allocs: cluster.Addrs(), MaxInWork: gate.MinInWork})
 	body := `{"uids":[1` + strings.Repeat(",1", seq.MaxBatch-1) + `]}`
 	if code := fetch(t, bounded(t), http.MethodPost, "http://"+r.HTTPAddr()+"/v1/batch", body); code != http.StatusOK {
 		t.Errorf("HTTP: got %d", code)

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/seqsvr/seqsvr/internal/process/telemetry"
-	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 )
 
 var (
@@ -48,7 +48,7 @@ func (s *httpStats) watch(route string, next http.Handler) http.Handler {
 	s.took.Store(route, took)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
-		out := rpc.Watch(w)
+		out := gate.Watch(w)
 		next.ServeHTTP(out, r)
 		took.Observe(time.Since(begun))
 		key := endedKey{route, out.Code}

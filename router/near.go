@@ -13,6 +13,7 @@ import (
 	calls "github.com/seqsvr/seqsvr/internal/sdk/call"
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	"github.com/seqsvr/seqsvr/router/resp"
 )
@@ -61,7 +62,7 @@ func NewRESP(cfg Config, near calls.Local) (*RESP, error) {
 	}
 	cfg.TLS.WarnExposed(cfg.Logger, lis.Addr().String())
 	r := &RESP{cfg: cfg, lis: lis, sdk: sdk}
-	r.srv = resp.New(nearFirst{admitted{sdk, newDoor(sdk, rpc.NewAdmission(DefaultMaxInWork))}, near}, cfg.Logger)
+	r.srv = resp.New(nearFirst{admitted{sdk, newDoor(sdk, gate.NewAdmission(DefaultMaxInWork))}, near}, cfg.Logger)
 	r.srv.CountRefused(cfg.Refused)
 	r.srv.SetLimits(resp.Limits{MaxConns: cfg.RESPMaxConns, MaxPipeline: cfg.RESPMaxPipeline})
 	return r, nil
@@ -70,11 +71,11 @@ func NewRESP(cfg Config, near calls.Local) (*RESP, error) {
 // Addr is where it listens.
 func (r *RESP) Addr() string { return r.lis.Addr().String() }
 
-// Run serves until ctx ends, then lets what was begun finish for at most rpc.StopBound.
+// Run serves until ctx ends, then lets what was begun finish for at most gate.StopBound.
 func (r *RESP) Run(ctx context.Context) error {
 	defer r.sdk.Close()
 	r.cfg.Logger.Info("RESP listens", "resp", r.Addr())
-	return r.srv.Serve(ctx, r.lis, rpc.StopBound)
+	return r.srv.Serve(ctx, r.lis, gate.StopBound)
 }
 
 // Close is for one that does not run.

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
@@ -294,7 +295,7 @@ func TestWhatTheGuardAnswersIsDescribed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f := &front{methods: methodsOf(services{}, guard, rpc.NewChanges(slog.New(slog.DiscardHandler), guard, nil)), guard: guard, maxBody: new(atomic.Int64), bodies: rpc.NewBudget(1 << 20), log: slog.New(slog.DiscardHandler),
+	f := &front{methods: methodsOf(services{}, guard, rpc.NewChanges(slog.New(slog.DiscardHandler), guard, nil)), guard: guard, maxBody: new(atomic.Int64), bodies: gate.NewBudget(1 << 20), log: slog.New(slog.DiscardHandler),
 		shown: func(*tls.ConnectionState) auth.Evidence { return auth.Evidence{} }, leaf: true}
 	f.maxBody.Store(1 << 20)
 	all, met := description(t), map[int]int{}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"
@@ -16,8 +16,8 @@ import (
 
 func TestTenTimesWhatFitsIsRefusedAndNotKept(t *testing.T) {
 	cluster := clienttest.Start(t, 1, seq.Space{Name: "user", Sections: 4})
-	const limit = seq.MaxBatch + rpc.CallCost
-	const fit = (limit - limit/8) / (1 + rpc.CallCost) // of one connection
+	const limit = seq.MaxBatch + gate.CallCost
+	const fit = (limit - limit/8) / (1 + gate.CallCost) // of one connection
 	r := start(t, router.Config{Allocs: cluster.Addrs(), MaxInWork: limit, AttemptTimeout: patience, Timeout: 4 * patience})
 	ctx, c := bounded(t), sequenceOf(t, r.Addr())
 	one := &pb.NextRequest{Id: &pb.NextRequest_Uid{Uid: 1}, Count: 1}

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
-	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -54,7 +54,7 @@ func (p *piece) add(b checked, k int) {
 // another, which may be dead.
 type request struct {
 	lanes [][]piece // of one Set each
-	place *rpc.Place
+	place *gate.Place
 	mu    sync.Mutex // guards what the answers are put into
 }
 

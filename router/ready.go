@@ -12,6 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/internal/base/wake"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -100,7 +101,7 @@ func (r *Router) watchQuorum(ctx context.Context) {
 	for wake.Sleep(ctx, quorumPause) {
 		if was := lost; (r.sdk.Caller().QuorumLost() != nil) != was {
 			lost = !was
-			r.health.SetServingStatus(rpc.QuorumHealth, rpc.Serving(!lost))
+			r.health.SetServingStatus(rpc.QuorumHealth, gate.Serving(!lost))
 		}
 	}
 }

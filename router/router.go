@@ -19,6 +19,7 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/process/telemetry"
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	"github.com/seqsvr/seqsvr/membership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -50,14 +51,14 @@ type Router struct {
 	respLis net.Listener // nil without a RESP front
 	pageLis net.Listener // nil without a console
 	services
-	srv    *rpc.Server
+	srv    *gate.Server
 	health *health.Server
 	calls  telemetry.Calls
 	http   httpStats
 	view   atomic.Pointer[membership.View] // nil without gossip, and before the cluster is known
 
-	inWork  *rpc.Admission
-	budget  *rpc.Budget  // of bodies by HTTP, commands and replies by RESP
+	inWork  *gate.Admission
+	budget  *gate.Budget // of bodies by HTTP, commands and replies by RESP
 	maxBody atomic.Int64 // of an HTTP request, in bytes
 	resp    *resp.Server // idle without a RESP front
 
@@ -86,7 +87,7 @@ func New(cfg Config) (*Router, error) {
 		cfg.Refused = rpc.NewRefused(cfg.Logger)
 	}
 	cfg.TLS.CountRefused(cfg.Refused)
-	r := &Router{cfg: cfg, budget: rpc.NewBudget(budget), leaving: make(chan struct{})}
+	r := &Router{cfg: cfg, budget: gate.NewBudget(budget), leaving: make(chan struct{})}
 	creds, err := cfg.TLS.ServerCreds(rpc.OptionalClients)
 	if err != nil {
 		return nil, fmt.Errorf("router: %w", err)
@@ -103,11 +104,11 @@ func New(cfg Config) (*Router, error) {
 		r.unlisten()
 		return nil, fmt.Errorf("router: %w", err)
 	}
-	r.srv = rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.Caller().Table().ClusterID, Incarnation: r.sdk.Caller().Table().Incarnation, Creds: creds, Auth: cfg.Guard, Refused: cfg.Refused, MaxRecv: maxRequest,
+	r.srv = gate.NewServer(gate.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.Caller().Table().ClusterID, Incarnation: r.sdk.Caller().Table().Incarnation, Creds: creds, Auth: cfg.Guard, Refused: cfg.Refused, MaxRecv: maxRequest,
 		MaxConcurrentStreams: maxCalls(cmp.Or(cfg.MaxInWork, DefaultMaxInWork)), MaxCancels: maxCancels, MaxOpen: maxOpen},
 		append(cfg.Traces.ServerOptions(), r.calls.Options()...)...)
 	cfg.TLS.WarnExposed(cfg.Logger, r.Addr(), r.HTTPAddr(), r.RESPAddr(), r.ConsoleAddr())
-	r.inWork = rpc.NewAdmission(DefaultMaxInWork)
+	r.inWork = gate.NewAdmission(DefaultMaxInWork)
 	r.resp = resp.New(admitted{r.sdk, newDoor(r.sdk, r.inWork)}, cfg.Logger)
 	r.resp.Authorize(cfg.Guard, cfg.TLS.Evidence)
 	r.resp.CountRefused(cfg.Refused)
@@ -119,7 +120,7 @@ func New(cfg Config) (*Router, error) {
 	r.services = servicesOf(r.sdk, r.inWork, r.leaving)
 	r.services.ids.guard, r.services.seqs.zone = cfg.Guard, cfg.Zone
 	r.services.register(r.srv)
-	r.health = rpc.RegisterHealth(r.srv)
+	r.health = gate.RegisterHealth(r.srv)
 	r.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
 	r.health.SetServingStatus(rpc.QuorumHealth, healthpb.HealthCheckResponse_SERVING)
 	return r, nil
@@ -135,7 +136,7 @@ func alone(traced func(context.Context) bool) func(context.Context) bool {
 // callers that bring a network of their own. It takes as much work in as a router without
 // limits of its own, and never leaves; the client stays the caller's to close.
 func Register(to grpc.ServiceRegistrar, sdk *client.Client) {
-	servicesOf(sdk, rpc.NewAdmission(DefaultMaxInWork), nil).register(to)
+	servicesOf(sdk, gate.NewAdmission(DefaultMaxInWork), nil).register(to)
 }
 
 // services are the methods that callers reach by gRPC and HTTP. They admit their calls, so
@@ -146,7 +147,7 @@ type services struct {
 	segs *segmentServer
 }
 
-func servicesOf(sdk *client.Client, inWork *rpc.Admission, leaving <-chan struct{}) services {
+func servicesOf(sdk *client.Client, inWork *gate.Admission, leaving <-chan struct{}) services {
 	a := admitted{sdk, newDoor(sdk, inWork)}
 	return services{
 		seqs: &server{sdk: sdk, door: a.door, leaving: leaving},
@@ -214,7 +215,7 @@ func (r *Router) RESPAddr() string {
 }
 
 // Run serves until ctx ends, then lets calls in flight finish for at most
-// rpc.StopBound, and returns nil. Otherwise it returns why a front failed.
+// gate.StopBound, and returns nil. Otherwise it returns why a front failed.
 func (r *Router) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -232,13 +233,13 @@ func (r *Router) Run(ctx context.Context) error {
 		<-ctx.Done()
 		r.leave()
 	})
-	start(func(ctx context.Context) error { return rpc.Serve(ctx, r.srv, r.lis) })
+	start(func(ctx context.Context) error { return gate.Serve(ctx, r.srv, r.lis) })
 	if r.httpLis != nil {
 		start(r.serveHTTP)
 	}
 	if r.respLis != nil {
 		start(func(ctx context.Context) error {
-			return r.resp.Serve(ctx, r.respLis, rpc.StopBound)
+			return r.resp.Serve(ctx, r.respLis, gate.StopBound)
 		})
 	}
 	if r.pageLis != nil {
@@ -261,11 +262,11 @@ func (r *Router) Run(ctx context.Context) error {
 
 func (r *Router) serveHTTP(ctx context.Context) error {
 	srv := &http.Server{
-		Handler:           r.cfg.Traces.HTTP(rpc.EndTests(newFront(r)), "/", "/livez", "/readyz", "/openapi.yaml"),
+		Handler:           r.cfg.Traces.HTTP(gate.EndTests(newFront(r)), "/", "/livez", "/readyz", "/openapi.yaml"),
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(r.cfg.Logger.Handler(), slog.LevelWarn),
 	}
-	rpc.NewSeats(rpc.FilesFor(maxHTTPConns, httpShare), r.cfg.Refused).Guard(srv)
+	gate.NewSeats(gate.FilesFor(maxHTTPConns, httpShare), r.cfg.Refused).Guard(srv)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(r.httpLis) }()
 	select {
@@ -273,7 +274,7 @@ func (r *Router) serveHTTP(ctx context.Context) error {
 		return fmt.Errorf("serve HTTP on %s: %w", r.httpLis.Addr(), err)
 	case <-ctx.Done():
 	}
-	bound, cancel := context.WithTimeout(context.Background(), rpc.StopBound)
+	bound, cancel := context.WithTimeout(context.Background(), gate.StopBound)
 	defer cancel()
 	if srv.Shutdown(bound) != nil {
 		_ = srv.Close()

@@ -14,7 +14,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"
@@ -103,7 +103,7 @@ func TestCallsForASetThatHangsHoldUpNoOthersOfTheConnection(t *testing.T) {
 	for range waiting {
 		go func() { _, _ = c.Next(ctx, nextOf(inSet(s, 1))) }() // it ends with the test
 	}
-	until(t, "all are in work", func() bool { return gauge(t, r, "seq_admission_in_work_keys") == waiting*(rpc.CallCost+1) })
+	until(t, "all are in work", func() bool { return gauge(t, r, "seq_admission_in_work_keys") == waiting*(gate.CallCost+1) })
 	if _, err := c.Next(ctx, nextOf(inSet(s, 0))); err != nil {
 		t.Errorf("a key of the Set that answers: %v", err)
 	}
@@ -113,7 +113,7 @@ func TestCallsForASetThatHangsHoldUpNoOthersOfTheConnection(t *testing.T) {
 // The others are refused. Each has so many keys.
 func atLimit(t *testing.T, set, keys int, cfg router.Config, call func(*clienttest.Sets, context.Context, grpc.ClientConnInterface) error) (*clienttest.Sets, *router.Router, grpc.ClientConnInterface) {
 	t.Helper()
-	cfg.MaxInWork = rpc.MinInWork
+	cfg.MaxInWork = gate.MinInWork
 	s, r, conn := hung(t, set, cfg)
 	ctx, cancel := context.WithCancel(bounded(t))
 	t.Cleanup(cancel)
@@ -126,10 +126,10 @@ func atLimit(t *testing.T, set, keys int, cfg router.Config, call func(*clientte
 			}
 		}()
 	}
-	const half = rpc.MinInWork / 2
-	fit := (half - half/8) / (rpc.CallCost + keys)
+	const half = gate.MinInWork / 2
+	fit := (half - half/8) / (gate.CallCost + keys)
 	until(t, "all are in work or refused", func() bool {
-		return refused.Load() == int64(calls-fit) && gauge(t, r, "seq_admission_in_work_keys") == float64(fit*(rpc.CallCost+keys))
+		return refused.Load() == int64(calls-fit) && gauge(t, r, "seq_admission_in_work_keys") == float64(fit*(gate.CallCost+keys))
 	})
 	return s, r, conn
 }
@@ -175,7 +175,7 @@ func TestCallersOfOtherSetsAreServedWhileAsManyAsMayWaitForOne(t *testing.T) {
 		conn := connOf(t, r.Addr())
 		go func() { _ = nextAt(1)(s, ctx, conn) }()
 	}
-	until(t, "these are in work", func() bool { return gauge(t, r, "seq_admission_in_work_keys") == had+10*(rpc.CallCost+1) })
+	until(t, "these are in work", func() bool { return gauge(t, r, "seq_admission_in_work_keys") == had+10*(gate.CallCost+1) })
 	redis, err := net.Dial("tcp", r.RESPAddr())
 	if err != nil {
 		t.Fatal(err)
@@ -204,12 +204,12 @@ func TestCallersOfOtherSetsAreServedWhileAsManyAsMayWaitForOne(t *testing.T) {
 
 // Messages have keys of both Sets, and wait for one: they count nothing against the other.
 func TestMessagesThatWaitForOneOfTheirSetsCountThere(t *testing.T) {
-	s, r, conn := hung(t, 1, router.Config{MaxInWork: rpc.MinInWork})
+	s, r, conn := hung(t, 1, router.Config{MaxInWork: gate.MinInWork})
 	stream, err := pb.NewSequenceClient(conn).Stream(bounded(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	const half, messages = rpc.MinInWork / 2, 66
+	const half, messages = gate.MinInWork / 2, 66
 	for id := range uint64(messages) {
 		err := stream.Send(&pb.StreamRequest{Id: id, Parts: true, TimeoutMs: 8 * uint32(patience.Milliseconds()),
 			Call: &pb.StreamRequest_Next{Next: &pb.BatchNextRequest{Batches: batchesOf(inSet(s, 0), inSet(s, 1))}}})
@@ -220,10 +220,10 @@ func TestMessagesThatWaitForOneOfTheirSetsCountThere(t *testing.T) {
 			t.Fatalf("message %d: %v, %v", id, early, err)
 		}
 	}
-	if n := gauge(t, r, "seq_admission_in_work_keys"); n != messages*(rpc.CallCost+2) || n < half-half/8-2*(rpc.CallCost+2) {
+	if n := gauge(t, r, "seq_admission_in_work_keys"); n != messages*(gate.CallCost+2) || n < half-half/8-2*(gate.CallCost+2) {
 		t.Fatalf("%v in work", n)
 	}
-	if _, err := pb.NewSequenceClient(conn).BatchNext(bounded(t), &pb.BatchNextRequest{Batches: batchesOf(slices.Repeat([]seq.UID{inSet(s, 0)}, half-2*rpc.CallCost)...)}); err != nil {
+	if _, err := pb.NewSequenceClient(conn).BatchNext(bounded(t), &pb.BatchNextRequest{Batches: batchesOf(slices.Repeat([]seq.UID{inSet(s, 0)}, half-2*gate.CallCost)...)}); err != nil {
 		t.Errorf("a large batch of the Set that answers: %v", err)
 	}
 }

@@ -21,8 +21,8 @@ const patience = 30 * time.Second
 
 var section = seq.SectionRegister(0)
 
-// gate is a database that counts commits, can hold them up and can fail them.
-type gate struct {
+// heldDB is a database that counts commits, can hold them up and can fail them.
+type heldDB struct {
 	*disk.DB
 	entered chan struct{} // a token for each commit that began
 	open    chan struct{} // if not nil, commits wait until it is closed
@@ -34,7 +34,7 @@ type gate struct {
 	free    func() (uint64, error)
 }
 
-func (g *gate) Commit(u disk.Update) (uint64, error) {
+func (g *heldDB) Commit(u disk.Update) (uint64, error) {
 	g.mu.Lock()
 	g.updates = append(g.updates, u)
 	before, after := g.before, g.after
@@ -50,7 +50,7 @@ func (g *gate) Commit(u disk.Update) (uint64, error) {
 	return n, errors.Join(err, after)
 }
 
-func (g *gate) Free() (uint64, error) {
+func (g *heldDB) Free() (uint64, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.free != nil {
@@ -59,7 +59,7 @@ func (g *gate) Free() (uint64, error) {
 	return g.DB.Free()
 }
 
-func (g *gate) commits() int {
+func (g *heldDB) commits() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.updates)
@@ -70,7 +70,7 @@ type bench struct {
 	*replica
 	t     *testing.T
 	dir   string
-	gate  *gate
+	gate  *heldDB
 	clock *clock.Manual
 	ref   quorum.Ref
 }
@@ -145,7 +145,7 @@ func (b *bench) restart() {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.gate = &gate{DB: db, entered: make(chan struct{}, 1000)}
+	b.gate = &heldDB{DB: db, entered: make(chan struct{}, 1000)}
 	cfg := Config{MaxLease: 10 * time.Second, Logger: slog.New(slog.DiscardHandler), Clock: b.clock}
 	if b.replica, err = newReplica(cfg, b.gate, meta, registers); err != nil {
 		b.t.Fatal(err)

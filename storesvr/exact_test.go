@@ -291,7 +291,7 @@ func TestAStoreThatIsBehindSaysSoAndIsFilled(t *testing.T) {
 
 // recorder notes in which order a store writes, and fails where it is told to.
 type recorder struct {
-	*gate
+	*heldDB
 	calls []string
 	fail  string
 }
@@ -308,20 +308,20 @@ func (r *recorder) Commit(u disk.Update) (uint64, error) {
 	if err := r.note("database"); err != nil {
 		return 0, err
 	}
-	return r.gate.DB.Commit(u)
+	return r.heldDB.DB.Commit(u)
 }
 
 func (r *recorder) Log(e []exact.Entry) (batches, bytes uint64, err error) {
 	if err := r.note("journal"); err != nil {
 		return 0, 0, err
 	}
-	return r.gate.DB.Log(e)
+	return r.heldDB.DB.Log(e)
 }
 
 func TestPromisesAreOnDiskBeforeTheirRecordsAndBothBeforeTheAnswer(t *testing.T) {
 	b := newExact(t)
 	o := b.owner(1, alice)
-	rec := &recorder{gate: b.gate}
+	rec := &recorder{heldDB: b.gate}
 	b.writer.disk = rec
 	for _, row := range []struct {
 		name string
@@ -539,7 +539,7 @@ func TestWhatIsRememberedOfFellowsIsOnDiskWithTheNextBatch(t *testing.T) {
 func TestAPromiseWithoutItsRecordsIsFineAfterACrash(t *testing.T) {
 	b := newExact(t)
 	o := b.owner(1, alice)
-	rec := &recorder{gate: b.gate, fail: "journal"}
+	rec := &recorder{heldDB: b.gate, fail: "journal"}
 	b.writer.disk = rec
 	batch := taken(t, o, "a")
 	if _, err := b.step(alice, logItem(exact.Change{Batch: batch})); !errors.Is(err, ErrCommit) {

@@ -97,11 +97,11 @@ func TestAfterAFailedCommitNothingIsAnswered(t *testing.T) {
 	broken := errors.New("input/output error")
 	rows := []struct {
 		name   string
-		fail   func(*gate)
+		fail   func(*heldDB)
 		onDisk seq.Epoch
 	}{
-		{"failed, not applied", func(g *gate) { g.before = broken }, seq.Epoch{Round: 1, Session: alice}},
-		{"failed, but applied", func(g *gate) { g.after = broken }, seq.Epoch{Round: 2, Session: bob}},
+		{"failed, not applied", func(g *heldDB) { g.before = broken }, seq.Epoch{Round: 1, Session: alice}},
+		{"failed, but applied", func(g *heldDB) { g.after = broken }, seq.Epoch{Round: 2, Session: bob}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

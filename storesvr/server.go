@@ -12,6 +12,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/base/version"
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	"github.com/seqsvr/seqsvr/internal/wire/storewire"
 	"github.com/seqsvr/seqsvr/membership"
@@ -31,12 +32,12 @@ type server struct {
 }
 
 // newServer is a gRPC server with the store, its health and reflection.
-func newServer(cfg Config, addr string, r *replica, known func() []membership.Member, creds credentials.TransportCredentials, extra ...grpc.ServerOption) *rpc.Server {
-	g := rpc.NewServer(rpc.ServerConfig{Logger: cfg.Logger, Creds: creds, Auth: cfg.Guard, Refused: cfg.Refused, MaxRecv: storewire.MaxRequest},
+func newServer(cfg Config, addr string, r *replica, known func() []membership.Member, creds credentials.TransportCredentials, extra ...grpc.ServerOption) *gate.Server {
+	g := gate.NewServer(gate.ServerConfig{Logger: cfg.Logger, Creds: creds, Auth: cfg.Guard, Refused: cfg.Refused, MaxRecv: storewire.MaxRequest},
 		append(extra, grpc.MaxSendMsgSize(storewire.MaxReply), grpc.ChainUnaryInterceptor(addressedTo(r.core.identity.UUID)))...)
 	s := &server{replica: r, addr: addr, guard: cfg.Guard, refused: cfg.Refused, known: known}
 	pb.RegisterStoreServer(g, s)
-	s.health = rpc.RegisterHealth(g)
+	s.health = gate.RegisterHealth(g)
 	s.report()
 	return g
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/process/telemetry"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	"github.com/seqsvr/seqsvr/membership"
 	"github.com/seqsvr/seqsvr/seq"
@@ -21,7 +22,7 @@ type Store struct {
 	cfg     Config
 	replica *replica
 	listen  net.Listener
-	server  *rpc.Server
+	server  *gate.Server
 	gossip  *gossip
 	calls   telemetry.Calls
 
@@ -128,7 +129,7 @@ func (s *Store) Run(ctx context.Context) error {
 		case <-ran:
 		}
 	})
-	err := rpc.Serve(ctx, s.server, s.listen)
+	err := gate.Serve(ctx, s.server, s.listen)
 	close(ran)
 	watch.Wait()
 	closeErr := s.Close()

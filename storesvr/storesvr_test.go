@@ -143,9 +143,9 @@ func TestACallThatMeansAnotherStoreIsRefused(t *testing.T) {
 }
 
 func TestRunEndsWithErrCommitWhenACommitFails(t *testing.T) {
-	var g *gate
+	var g *heldDB
 	r := serve(t, initStore(t, "a"), func(db Database) Database {
-		g = &gate{DB: db.(*disk.DB), entered: make(chan struct{}, 100)}
+		g = &heldDB{DB: db.(*disk.DB), entered: make(chan struct{}, 100)}
 		return g
 	})
 	ref := r.bindAlone(t).GetRef()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/section"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -130,7 +131,7 @@ func (c *nextCall) fill() *pb.BatchNextReply {
 }
 
 // enter lets a request with at most seq.MaxBatch keys in when it is its caller's turn.
-func (s *Sequence) enter(ctx context.Context, batches []*pb.Batch) (*rpc.Place, error) {
+func (s *Sequence) enter(ctx context.Context, batches []*pb.Batch) (*gate.Place, error) {
 	if err := seq.CheckKeys("batches", rpc.Keys(batches)); err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/seqsvr/seqsvr/internal/process/telemetry"
-	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -35,7 +35,7 @@ const maxStreamWaits = 1 << 20
 // Limits bound what callers can make a node keep. They may change while it serves. Safe
 // for concurrent use; make it with NewLimits.
 type Limits struct {
-	inWork        *rpc.Admission
+	inWork        *gate.Admission
 	streamWaits   atomic.Int64
 	streamRefused atomic.Uint64
 	uidMemory     atomic.Uint64
@@ -45,7 +45,7 @@ type Limits struct {
 // that the counters of UIDs take. 0 is the default of the first two, and no bound on the
 // third; CheckLimits must have found all well.
 func NewLimits(inWork, streamWaits int, uidMemory uint64) *Limits {
-	l := &Limits{inWork: rpc.NewAdmission(cmp.Or(inWork, DefaultMaxInWork))}
+	l := &Limits{inWork: gate.NewAdmission(cmp.Or(inWork, DefaultMaxInWork))}
 	l.streamWaits.Store(int64(cmp.Or(streamWaits, DefaultMaxStreamWaits)))
 	l.uidMemory.Store(uidMemory)
 	return l
@@ -83,7 +83,7 @@ func (l *Limits) streamFull(waiting int64) error {
 
 // CheckLimits names the first limit that is not sound: seq.ErrBadArgument.
 func CheckLimits(inWork, streamWaits int, uidMemory uint64) error {
-	if err := rpc.CheckMaxInWork(inWork); err != nil {
+	if err := gate.CheckMaxInWork(inWork); err != nil {
 		return err
 	}
 	if streamWaits < 0 || streamWaits > maxStreamWaits {

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
 func TestLimitsChangeTogetherOrNotAtAll(t *testing.T) {
 	l := NewLimits(0, 0, 0)
-	if err := l.Set(rpc.MinInWork, 2, 5<<20); err != nil {
+	if err := l.Set(gate.MinInWork, 2, 5<<20); err != nil {
 		t.Fatal(err)
 	}
 	for _, bad := range []struct {
@@ -24,8 +24,8 @@ func TestLimitsChangeTogetherOrNotAtAll(t *testing.T) {
 	if got := l.UIDMemory(); got != 5<<20 {
 		t.Errorf("uids may take %d bytes, want %d", got, 5<<20)
 	}
-	if got := l.inWork.Limit(); got != rpc.MinInWork {
-		t.Errorf("%d keys may be in work, want %d", got, rpc.MinInWork)
+	if got := l.inWork.Limit(); got != gate.MinInWork {
+		t.Errorf("%d keys may be in work, want %d", got, gate.MinInWork)
 	}
 	if err := l.streamFull(2); err != nil {
 		t.Errorf("two calls of a stream wait: %v", err)

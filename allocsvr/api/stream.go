@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -114,7 +115,7 @@ func (t *sequenceStream) reads(ctx context.Context, req *pb.StreamRequest, curre
 
 // admit takes a place for a call that waits; leave gives it back. Calls that need not wait
 // take no place, so that sections that are away hold up no others.
-func (t *sequenceStream) admit(ctx context.Context, keys int) (*rpc.Place, error) {
+func (t *sequenceStream) admit(ctx context.Context, keys int) (*gate.Place, error) {
 	place, err := t.s.Limits.inWork.Try(ctx, keys)
 	if err != nil {
 		return nil, err
@@ -126,14 +127,14 @@ func (t *sequenceStream) admit(ctx context.Context, keys int) (*rpc.Place, error
 	return place, nil
 }
 
-func (t *sequenceStream) leave(place *rpc.Place) {
+func (t *sequenceStream) leave(place *gate.Place) {
 	t.places.Add(-1)
 	place.Leave()
 }
 
 // wait runs the rest of an admitted call in a goroutine of its own, for as long as its
 // caller waits. A broken stream ends Recv as well, so nothing comes of finish's error.
-func (t *sequenceStream) wait(ctx context.Context, req *pb.StreamRequest, place *rpc.Place, finish func(context.Context) error) {
+func (t *sequenceStream) wait(ctx context.Context, req *pb.StreamRequest, place *gate.Place, finish func(context.Context) error) {
 	limit := defaultWait
 	if req.TimeoutMs > 0 {
 		limit = time.Duration(req.TimeoutMs) * time.Millisecond

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -35,7 +36,7 @@ func opened(t *testing.T, s *Sequence) (pb.SequenceClient, pb.Sequence_StreamCli
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := rpc.NewServer(rpc.ServerConfig{})
+	srv := gate.NewServer(gate.ServerConfig{})
 	pb.RegisterSequenceServer(srv, s)
 	go func() { _ = srv.Serve(lis) }()
 	t.Cleanup(srv.Stop)
@@ -113,7 +114,7 @@ func TestACallerThatDoesNotTakePartsGetsOneReply(t *testing.T) {
 func TestCallsThatCannotBeServedAreRefusedAboveTheLimit(t *testing.T) {
 	s, uids := twoSections(t)
 	const fit = 10
-	s.Limits.inWork = rpc.NewAdmission((fit*(1+rpc.CallCost) + 1) * 8 / 7)
+	s.Limits.inWork = gate.NewAdmission((fit*(1+gate.CallCost) + 1) * 8 / 7)
 	client, stream := opened(t, s.Sequence)
 	for id := range uint64(10 * fit) {
 		send(t, stream, asked(id, true, uids[1]))

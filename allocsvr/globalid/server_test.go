@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -27,7 +28,7 @@ func (n *node) dial() pb.SnowflakeClient {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := rpc.NewServer(rpc.ServerConfig{})
+	srv := gate.NewServer(gate.ServerConfig{})
 	n.svc.Load().Register(srv)
 	go srv.Serve(lis)
 	t.Cleanup(srv.Stop)

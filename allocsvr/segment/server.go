@@ -15,7 +15,7 @@ import (
 )
 
 // Register serves the tags on srv, before Serve. Errors are those of the Service; the
-// server must translate them, as rpc.NewServer's does.
+// server must translate them, as gate.NewServer's does.
 func (s *Service) Register(srv grpc.ServiceRegistrar) { pb.RegisterSegmentServer(srv, server{s: s}) }
 
 // server is translation only.

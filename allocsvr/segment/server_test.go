@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/seqsvr/seqsvr/internal/base/clock"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -27,7 +28,7 @@ func dialed(t *testing.T, n *node) pb.SegmentClient {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := rpc.NewServer(rpc.ServerConfig{})
+	srv := gate.NewServer(gate.ServerConfig{})
 	n.Register(srv)
 	done := make(chan struct{})
 	go func() {

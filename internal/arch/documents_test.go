@@ -169,8 +169,8 @@ func (n *names) check(document, text string) (out []wrong) {
 	return out
 }
 
-// split parts a document into its prose and the lines of its commands: fenced blocks,
-// but those of Go, and indented ones.
+// split parts a document into its prose and the lines of its commands. Commands are in indented blocks and
+// in fenced ones, except blocks of Go.
 func split(text string) (prose string, commands []string) {
 	fence, blank := "", true
 	var kept []string
@@ -242,7 +242,7 @@ func (n *names) checkTest(name string) []wrong {
 	return nil
 }
 
-// checkWord looks at a span without blanks. What has the shape of no name is let through.
+// checkWord looks at a span without blanks. It accepts a word that does not have the shape of a name.
 func (n *names) checkWord(folder, word string) []wrong {
 	switch {
 	case testName.FindString(word) == word:
@@ -271,8 +271,8 @@ func (n *names) checkWord(folder, word string) []wrong {
 	return nil
 }
 
-// hasFile says whether a name leads to a file or folder from the root, or from the
-// document's folder. Programs in bin/ are those of cmd/ and of the Makefile.
+// hasFile reports whether a name leads to a file or folder from the root, or from the document's folder.
+// Programs in bin/ are the programs of cmd/ and of the Makefile.
 func (n *names) hasFile(folder, name string) bool {
 	name = strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/")
 	if program, ok := strings.CutPrefix(name, "bin/"); ok {

@@ -221,7 +221,7 @@ func (n *names) collectUsed(file string, node ast.Node) {
 	}
 }
 
-// text is that of a string literal or of a constant that is one, else empty.
+// text returns the text of a string literal or a string constant, or "".
 func (n *names) text(e ast.Expr) string {
 	switch x := e.(type) {
 	case *ast.BasicLit:

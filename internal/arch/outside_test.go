@@ -14,7 +14,7 @@ var observing = []string{"go.opentelemetry.io/otel", "go.opentelemetry.io/proto"
 // embedded are the folders that programs of others import: they compile none of those.
 var embedded = []string{"client", "seq", "snowflake", "quorum", "proto/seqsvr/v1"}
 
-// imports are those of the shipped files of each folder.
+// imports returns the imports of the shipped files of each folder.
 func imports(t *testing.T) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// poll is how often a condition in another process is looked at.
+	// poll is the time between two looks at a condition in another process.
 	poll = 10 * time.Millisecond
 	// startPatience bounds how long the process that runs a cluster of others may take to
 	// start a node of it.
@@ -29,7 +29,7 @@ const (
 // readyFile is what `seqctl dev --processes --ready-file` writes.
 type readyFile struct {
 	GRPC      string         `json:"grpc"`
-	Dev       int            `json:"dev"` // the process that starts what has ended at SIGHUP; 0: none does
+	Dev       int            `json:"dev"` // the process that restarts ended processes at SIGHUP; zero if there is none
 	Processes []readyProcess `json:"processes"`
 }
 
@@ -126,8 +126,8 @@ func (c *Cluster) askNodes(ctx context.Context, addr string) error {
 	return nil
 }
 
-// foreign is a process that another one started. It is told from one that came by its
-// id later by its command line, which names its address.
+// foreign is a process that another one started. Its command line, which names its address, tells it from a
+// later process with the same id.
 type foreign struct {
 	localcluster.Node
 	pid   int

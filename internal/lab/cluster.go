@@ -35,34 +35,35 @@ type Process interface {
 
 // Cluster is a running cluster of real processes. Close it in the end.
 type Cluster struct {
-	// Nodes are the daemons. Members of an etcd that was started with the cluster are among
-	// them: their role is that of stores.
+	// Nodes are the daemons. They include the members of an etcd that was started with the cluster, in the
+	// role of stores.
 	Nodes    []localcluster.Node
-	Own      *localcluster.Cluster // nil: others run it, and nothing is known of how it is used
-	Network  *netlab.Network       // nil: outside of namespaces
+	Own      *localcluster.Cluster // nil if others run the cluster, whose use is then unknown
+	Network  *netlab.Network       // nil outside of namespaces
 	Patience time.Duration         // bounds every wait for what must happen
 
 	etcd      etcdclient.Flags   // Given: where the registers are; else in StoreSvr
-	members   *localcluster.Etcd // that Start started; nil: none
+	members   *localcluster.Etcd // that Start started; may be nil
 	supervise bool               // each AllocSvr has a supervising parent
 	processes map[string]Process // by name; empty when only addresses are known
-	release   func()             // of Config; nil: nothing
-	drop      func()             // removes the directory; nil: there is nothing to remove
+	release   func()             // of Config; may be nil
+	drop      func()             // removes the directory; nil if there is nothing to remove
+	orphans   orphans
 }
 
 // Config is a cluster of one's own. Dir is not looked at: all is kept in a temporary
 // directory.
 type Config struct {
 	localcluster.Config
-	// Members is how many members an etcd has that is started in place of stores, and gone with
-	// the cluster. 0: StoreSvr, or the etcd of Config.Etcd.
+	// Members is the number of members of an etcd that Start starts in place of stores, and that ends with
+	// the cluster. If zero, the registers are in StoreSvr, or in the etcd of Config.Etcd.
 	Members  int
 	Temp     string          // the temporary directory's name begins so
 	Keep     bool            // leave the directory after Close
-	Network  *netlab.Network // nil: on loopback
+	Network  *netlab.Network // if nil, on loopback
 	Patience time.Duration   // bounds the start, and every wait for what must happen
-	// Prepare comes when everything was started, before it is waited for, and Release in
-	// Close when nothing runs any more. Nil: nothing.
+	// Prepare is called when everything was started and does not serve yet. Release is called in Close when
+	// nothing runs any more. Both may be nil.
 	Prepare func(*localcluster.Cluster) error
 	Release func()
 }

@@ -6,14 +6,17 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 )
 
-// moveLasts is how long `seqctl set move` takes about, with its start: it is killed within that.
+// moveLasts is about the duration of `seqctl set move`, with its start. The scenario kills it within that
+// time.
 const moveLasts = 200 * time.Millisecond
 
 // SetScenarios are those for drawn scenes of a cluster of Sets. seqctl is the program whose moves are
@@ -67,7 +70,9 @@ func killCoordinator(seqctl string) func(context.Context, *Scene) error {
 			set := func(args ...string) *exec.Cmd {
 				return exec.Command(seqctl, append([]string{"set", "--addr", s.Role(alloc)[0].Addr, "--timeout", s.Patience.String()}, args...)...)
 			}
-			first, wait := set("move", "--to", to, "--sections", rangesText(ids[:(len(ids)+1)/2])), s.Between(20*time.Millisecond, moveLasts)
+			ids = ids[:(len(ids)+1)/2]
+			first, wait := set("move", "--to", to, "--sections", rangesText(ids)), s.Between(20*time.Millisecond, moveLasts)
+			s.orphans.add(to, ids)
 			if err := first.Start(); err != nil {
 				return err
 			}
@@ -78,13 +83,12 @@ func killCoordinator(seqctl string) func(context.Context, *Scene) error {
 			s.Note("seqctl set move to Set %s killed after %v, then %s", to, wait, verb)
 			err := s.until(ctx, 10*poll, func(ctx context.Context) error {
 				m, err := d.root.Map(ctx)
-				if err != nil || len(m.Moves) == 0 {
-					return err
+				for _, open := range m.Moves {
+					if out, err := set(verb, "--id", fmt.Sprint(open.ID)).CombinedOutput(); err != nil {
+						return fmt.Errorf("seqctl set %s: %w: %s", verb, err, strings.TrimSpace(string(out)))
+					}
 				}
-				if out, err := set(verb, "--id", fmt.Sprint(m.Moves[0].ID)).CombinedOutput(); err != nil {
-					return fmt.Errorf("seqctl set %s: %w: %s", verb, err, strings.TrimSpace(string(out)))
-				}
-				return nil
+				return err
 			})
 			if err != nil {
 				return err
@@ -92,6 +96,31 @@ func killCoordinator(seqctl string) func(context.Context, *Scene) error {
 		}
 		return nil
 	}
+}
+
+// orphans are the moves whose coordinator was killed. The root may open such a move late, because a killed
+// coordinator takes no message back: an AllocSvr may be at work on it, or one store may have the map with it.
+type orphans struct {
+	mu    sync.Mutex // guards moves
+	moves []string
+}
+
+func orphan(to string, ids []seq.SectionID) string { return to + " " + rangesText(ids) }
+
+func (o *orphans) add(to string, ids []seq.SectionID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.moves = append(o.moves, orphan(to, ids))
+}
+
+// all reports whether each of the open moves, of which there is one at least, is an orphan that is as its
+// coordinator began it.
+func (o *orphans) all(open []sets.Move) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(open) > 0 && !slices.ContainsFunc(open, func(m sets.Move) bool {
+		return !slices.Contains(o.moves, orphan(m.To, sets.Sections(m.Sections)))
+	})
 }
 
 // rangesText is sections as seqctl takes them.

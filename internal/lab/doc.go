@@ -1,18 +1,15 @@
-// Package lab breaks clusters of real processes on purpose, under load, and tells what
-// the callers saw of it.
+// Package lab breaks clusters of real processes on purpose, under load, and reports the effect on callers.
 //
-// What can be broken is a list of values: a Scenario says what it breaks, what it needs
-// and what is expected of it. `seqctl drill` plays one of them with a timeline (Drill);
-// `make robust` and `make soak` play them in turn, with victims and times that chance
-// draws (DrawnScene), beside scenarios of their own.
+// The faults are a list of values: a Scenario says what it breaks, what it needs and what is expected of
+// it. `seqctl drill` plays one of them with a timeline (Drill). `make robust` and `make soak` play them in
+// turn, with random victims and times (DrawnScene), and with scenarios of their own.
 //
-// It guarantees that every call of the load is in the history that the verdict is from;
-// that a drill refuses a cluster that is not healthy before anything is broken; that a
-// cluster of its own is gone after Close; and that in a cluster of others only what the
-// scenario names is hurt, and is brought back as far as that can be done.
+// The verdict is from a history with every call of the load. A drill refuses a cluster that is not healthy
+// before it breaks anything. A cluster of its own is gone after Close. In a cluster of others a drill
+// breaks only what the scenario names, and repairs it as far as it can.
 //
-// What belongs here: finding or starting the cluster, the load, the scenarios, the
-// timeline and the figures. Starting and signalling processes is internal/lab/localcluster,
-// the namespaces are internal/lab/netlab, the promises internal/lab/history. It prints nothing
-// and never looks into a daemon but by its API.
+// What belongs here: finding or starting the cluster, the load, the scenarios, the timeline and the
+// figures. What does not: starting and signalling processes (internal/lab/localcluster), the namespaces
+// (internal/lab/netlab), and the promises (internal/lab/history). The package prints nothing and sees a
+// daemon only through its API.
 package lab

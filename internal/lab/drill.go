@@ -15,8 +15,8 @@ import (
 	"github.com/seqsvr/seqsvr/sets"
 )
 
-// steadyPatience is how long a cluster of others may take to be healthy. One of one's own is young:
-// a node that came late is given its share after placement.DefaultDwell.
+// steadyPatience bounds how long a cluster of others may take to be healthy. A cluster of the drill is
+// young and may take longer: a node that came late gets its share after placement.DefaultDwell.
 const (
 	steadyPatience = 5 * time.Second
 	leastChecks    = 3 // one alone may take as long, on a busy machine
@@ -24,15 +24,15 @@ const (
 
 // DrillConfig says how a scenario is drilled.
 type DrillConfig struct {
-	Node   string        // to break; empty: the scenario chooses
+	Node   string        // to break; if empty, the scenario chooses
 	Set    string        // likewise
-	Pause  time.Duration // of a process or a network; 0: the scenario chooses
+	Pause  time.Duration // of a process or a network; if zero, the scenario chooses
 	Warm   time.Duration // load before the fault
 	Settle time.Duration // load after everything serves again
-	Times  int           // how often the scenario is played; 0: once
+	Times  int           // how often the scenario is played; zero means once
 	Load   LoadConfig
-	Tell   func(what string) // hears of each step as it happens; nil: nothing does
-	Live   *Live             // shows the drill while it runs; nil: no page
+	Tell   func(what string) // if non-nil, it is called with each step as it happens
+	Live   *Live             // shows the drill while it runs; if nil, there is no page
 }
 
 // drill is one drill under way.
@@ -42,14 +42,14 @@ type drill struct {
 	id       string // of the cluster
 	lease    time.Duration
 	load     *Load
-	onces    *Onces                      // nil: no space of mode=exact
-	logs     map[history.Key]history.Log // of it at the end; nil: not asked for
+	onces    *Onces                      // nil without a space of mode=exact
+	logs     map[history.Key]history.Log // of it at the end; nil if not requested
 	timeline *timeline
 	survey   *survey
 	kept     *registers
 	watches  sync.WaitGroup
-	shares   *shares          // nil: the scenario is of one Set
-	dead     string           // Set that was killed; empty: none was
+	shares   *shares          // nil if the scenario is of one Set
+	dead     string           // Set that was killed; empty before
 	moves    []batch          // between Sets
 	faults   []fault          // in order
 	served   [2]time.Duration // from when to when the load went on after the last one

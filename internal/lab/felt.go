@@ -23,7 +23,7 @@ type SetImpact struct {
 	Unnamed    int     `json:"unnamed"` // of these, other than NO_QUORUM with the Set's name
 	P99MS      float64 `json:"p99_ms"`
 	MaxPauseMS float64 `json:"max_pause_ms"`
-	FirstMS    float64 `json:"first_error_ms"`   // when the first call failed, after the fault; 0: none did
+	FirstMS    float64 `json:"first_error_ms"`   // when the first call failed, after the fault; zero if none did
 	ErrorP50MS float64 `json:"median_error_ms"`  // how long a call took that failed
 	ErrorMaxMS float64 `json:"longest_error_ms"` // at most
 	Gaps       uint64  `json:"gaps"`             // of the whole drill

@@ -9,7 +9,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/process/telemetry"
 )
 
-// Phase is how far a drill is.
+// Phase is the phase that a drill has reached.
 type Phase string
 
 // The phases, in their order.
@@ -20,8 +20,8 @@ const (
 	PhaseSettling Phase = "settling" // all serve again
 )
 
-// SliceTime is how long a slice of a live drill is, and mostSlices how many are kept: the load
-// of a drill that goes on for longer than ten minutes is seen no more.
+// SliceTime is the length of a slice of a live drill. Only the first mostSlices slices are kept, which are
+// ten minutes of load.
 const (
 	SliceTime  = 250 * time.Millisecond
 	mostSlices = 2400
@@ -42,12 +42,12 @@ type Live struct {
 	mu       sync.Mutex // guards all below
 	phase    Phase
 	timeline *timeline     // nil until the drill begins
-	from     time.Duration // when the load began; 0: not yet
+	from     time.Duration // when the load began; zero before
 	total    Slice
 	slices   []Slice
 }
 
-// NewLive is of a drill that has yet to begin.
+// NewLive returns the Live of a drill that has yet to begin.
 func NewLive() *Live {
 	return &Live{clock: clock.Boot(), took: telemetry.Durations(), phase: PhaseStarting}
 }
@@ -56,7 +56,7 @@ func NewLive() *Live {
 type View struct {
 	Phase    Phase
 	Since    time.Duration // the load began
-	Fault    time.Duration // after that; -1: not yet
+	Fault    time.Duration // after that; -1 before the fault
 	Total    Slice
 	Took     telemetry.Buckets
 	Slices   []Slice

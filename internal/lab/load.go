@@ -23,14 +23,14 @@ type LoadConfig struct {
 	New     int           // percent of the calls that are for a UID never called before
 	Rate    int           // calls a second
 	Timeout time.Duration // of one call, retries of the SDK included
-	// Space of the calls; empty: the default one. Those of one of mode=exact come from Onces.
+	// Space of the calls. If empty, the default space. Calls in a space of mode=exact come from Onces.
 	Space string
 	// Routed sends half of the callers through the routers only; the others, or all, go
 	// straight to the owners.
 	Routed bool
-	// Kinds of calls, whose percents add up to 100. Nil: NextKind alone.
+	// Kinds of calls, whose percents add up to 100. If nil, only NextKind.
 	Kinds []Kind
-	// Seen is told of each call that has ended, by many goroutines at once. Nil: nothing.
+	// Seen is called when a call has ended, by many goroutines at once. It may be nil.
 	Seen func(history.Call)
 	// Reason says in a few words why a call failed. Nil: the error without what differs
 	// from call to call.

@@ -9,7 +9,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/lab/netlab"
 )
 
-// outage is how long nodes are cut off.
+// outage returns how long nodes are cut off.
 func (s *Scene) outage() time.Duration {
 	switch {
 	case s.drill == nil:

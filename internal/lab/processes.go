@@ -11,7 +11,7 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
-// away is how long killed nodes are away.
+// away returns how long killed nodes stay dead.
 func (s *Scene) away(usual time.Duration) time.Duration {
 	if s.drill == nil {
 		return s.Between(0, 3*time.Second)
@@ -97,8 +97,8 @@ func killStarting(whom choice) func(context.Context, *Scene) error {
 
 const longestPause = 10 * time.Second
 
-// pauses are how long nodes are stopped, one time after the other. Those that are drawn
-// are mostly short: around the length of a lease it matters most.
+// pauses returns how long nodes are stopped, one time after the other. Drawn pauses are mostly short,
+// because pauses around the length of a lease matter most.
 func (s *Scene) pauses() []time.Duration {
 	switch {
 	case s.drill == nil && s.Random.IntN(6) == 0:

@@ -23,14 +23,14 @@ type Result struct {
 	Routers     int      `json:"routers"`
 	Supervise   bool     `json:"supervise"`
 	Rate        int      `json:"rate"`            // calls a second
-	Space       string   `json:"space,omitempty"` // empty: the default one
+	Space       string   `json:"space,omitempty"` // if empty, the default space
 	Seconds     float64  `json:"seconds"`
 	Requests    int      `json:"requests"`
 	UIDs        int      `json:"uids"` // that got a number
 	Errors      int      `json:"errors"`
 	Reasons     []string `json:"reasons"` // of the errors, the most frequent first
 	MaxPauseMS  float64  `json:"max_pause_ms"`
-	TargetMS    float64  `json:"target_ms"`      // for the longest pause, on an idle machine; 0: none
+	TargetMS    float64  `json:"target_ms"`      // for the longest pause, on an idle machine; zero without a target
 	SteadyMS    float64  `json:"max_before_ms"`  // the longest call before the fault
 	Before      float64  `json:"answers_before"` // a second, before the fault
 	After       float64  `json:"answers_after"`  // a second, once all was served again
@@ -76,7 +76,7 @@ func (r *Result) Kept() string {
 	return fmt.Sprintf("%d members of etcd", r.Stores)
 }
 
-// ExactOf is of a history that was checked with logs.
+// ExactOf returns the Exact of a history that was checked with logs.
 func ExactOf(checked history.Report, logs map[history.Key]history.Log) *Exact {
 	e := &Exact{IDs: checked.IDs, Repeated: checked.Repeated, Replayed: checked.Replayed, Unanswered: checked.Unanswered,
 		Holes: checked.Holes, Twice: checked.Twice}

@@ -120,7 +120,7 @@ func TestGapsOfCallersAreToldFromThoseOfTheCluster(t *testing.T) {
 	calls := []history.Call{got(1, 1, 2), got(1, 4, 4), got(2, 1, 1), lost}
 	tests := []struct {
 		name   string
-		stands map[uint64]uint64 // 0: not known
+		stands map[uint64]uint64 // zero if unknown
 		handed uint64
 		want   Account
 	}{

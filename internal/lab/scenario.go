@@ -22,7 +22,7 @@ type Scenario struct {
 	Stores, Allocs, Routers int
 	Zones                   int // that the nodes must be in at least
 	Sets                    int // likewise; what such a scenario needs of nodes is of all Sets together
-	// Role of the node that a drill may be told to break; empty: of none.
+	// Role of the node that a drill may be told to break. If empty, it cannot be told.
 	Role localcluster.Role
 	// Needs is what must be there beside processes: NeedNetwork, or something of those who
 	// add scenarios. Empty: nothing.
@@ -45,7 +45,7 @@ const NeedNetwork = "network namespaces (root, ip, nft)"
 // than one before is expected of all of them.
 type Expect struct {
 	Refused bool    // there is no quorum for a time, and callers are told so; else no caller of the SDK sees an error
-	Others  bool    // that is so for callers of one Set, and others see no error; the pause is that of the others
+	Others  bool    // Refused holds for callers of one Set, other callers see no error, and the pause is the other callers'
 	NoGap   bool    // the cluster skips no number
 	Pauses  []Pause // targets of the longest pause on an idle machine; measured, never judged
 }
@@ -70,7 +70,7 @@ func (e Expect) String() string {
 	return "no error"
 }
 
-// target of the longest pause; 0: none.
+// target returns the target of the longest pause, or zero if there is none.
 func (e Expect) target(lease time.Duration, supervise bool) time.Duration {
 	for _, p := range e.Pauses {
 		if p.Supervise == supervise && (supervise || p.Lease == lease) {

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// setAway is how long a Set is dead in a drill: callers of a Set that nobody of answers are
-	// told so after two seconds, and from then on at once.
+	// setAway is the time for which a drill keeps a Set dead. If no AllocSvr of a Set answers, callers get an error
+	// after two seconds, and later callers at once.
 	setAway = 5 * time.Second
-	// toAndFro is how often sections go there and back in a drill: enough that a hundred callers
-	// meet it.
+	// toAndFro is the number of moves there and back in a drill. It is large enough that a hundred callers
+	// meet one.
 	toAndFro = 10
-	// drillSections is how many the default space has in a drill of Sets, if it is not told.
+	// drillSections is the default number of sections of the default space in a drill of Sets.
 	drillSections = 256
 )
 
@@ -106,8 +106,8 @@ func (s *Scene) makeIDs(ctx context.Context, what string) error {
 	return nil
 }
 
-// meanwhile tries what goes on without a Set: callers that begin now are served by the others, and
-// so are those of global IDs. And what a root that is dead stops: moves, by name.
+// meanwhile checks the service without a dead Set. The other Sets must serve new callers, and callers of
+// global IDs. If the root is dead, moves must fail with a named error.
 func (s *Scene) meanwhile(ctx context.Context, dead string) error {
 	call, cancel := context.WithTimeout(ctx, s.drill.Load.Timeout)
 	defer cancel()
@@ -139,8 +139,8 @@ func (s *Scene) meanwhile(ctx context.Context, dead string) error {
 	return nil
 }
 
-// moveSet moves sections to and fro between the root and another Set; in a drawn scene some
-// sections between any two.
+// moveSet moves sections back and forth between the root and another Set. In a drawn scene it moves some
+// sections between any two Sets.
 func moveSet(ctx context.Context, s *Scene) error {
 	d := s.division()
 	defer d.conns.Close()
@@ -185,7 +185,7 @@ func (s *Scene) part(ctx context.Context, d *division, from, to string, times in
 type division struct {
 	root  *setadmin.Root
 	conns *ask.Conns
-	watch func(*setadmin.Mover) // nil: nobody watches
+	watch func(*setadmin.Mover) // may be nil
 }
 
 func (s *Scene) division() *division {
@@ -272,11 +272,24 @@ func (d *division) finish(ctx context.Context) error {
 	return nil
 }
 
-// CheckSets is setadmin.ErrDivided unless the Sets agree on who has which sections, and no move is open.
+// CheckSets returns setadmin.ErrDivided unless the Sets agree on who has which sections, and no move is open. It
+// finishes a move that opened late, after its coordinator was killed, and asks again.
 func (c *Cluster) CheckSets(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Patience)
 	defer cancel()
 	d := c.division()
 	defer d.conns.Close()
-	return d.root.Check(ctx, d.conns)
+	for {
+		err := d.root.Check(ctx, d.conns)
+		if err == nil {
+			return nil
+		}
+		m, unread := d.root.Map(ctx)
+		if unread != nil || !c.orphans.all(m.Moves) {
+			return err
+		}
+		if unfinished := d.finish(ctx); unfinished != nil {
+			return errors.Join(err, unfinished)
+		}
+	}
 }

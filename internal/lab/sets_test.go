@@ -124,3 +124,28 @@ func TestMomentsThatFollowEachOtherAreToldOnceEach(t *testing.T) {
 		t.Errorf("got %d moments, want those at 100 and 105 ms", got)
 	}
 }
+
+// The root may open the move of a killed coordinator at any later time. Each other open move is a fault.
+func TestOnlyAMoveOfAKilledCoordinatorMayOpenLate(t *testing.T) {
+	var o orphans
+	o.add("b", []seq.SectionID{0, 1, 2, 5})
+	move := func(to string, ranges ...sets.Range) sets.Move { return sets.Move{ID: 5, To: to, Sections: ranges} }
+	late := move("b", sets.Range{First: 0, Sections: 3}, sets.Range{First: 5, Sections: 1})
+	for _, row := range []struct {
+		name string
+		open []sets.Move
+		want bool
+	}{
+		{"none", nil, false},
+		{"as it was begun", []sets.Move{late}, true},
+		{"to another Set", []sets.Move{move("main", late.Sections...)}, false},
+		{"some of the sections have arrived", []sets.Move{move("b", late.Sections[1])}, false},
+		{"beside another", []sets.Move{late, move("b", sets.Range{First: 7, Sections: 1})}, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if got := o.all(row.open); got != row.want {
+				t.Errorf("got %t, want %t", got, row.want)
+			}
+		})
+	}
+}

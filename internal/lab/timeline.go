@@ -11,7 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 )
 
-// What a timeline tells of. The first five are the steps of a crash takeover.
+// Events of a timeline. The first five are the steps of a crash takeover.
 const (
 	eventFault     = "fault"
 	eventSuspected = "suspected"   // the membership counts a node as dead
@@ -41,7 +41,7 @@ type Moment struct {
 type timeline struct {
 	clock  clock.Clock
 	offset time.Duration // from the wall clock to the history's: at = unix + offset
-	fault  time.Duration // of the first fault; 0: none yet
+	fault  time.Duration // of the first fault; zero before
 	tell   func(what string)
 
 	mu      sync.Mutex // guards moments and fault
@@ -88,7 +88,7 @@ func (t *timeline) list() []Moment {
 	out := []Moment{}
 	for _, m := range t.moments {
 		m.MS = float64((m.at - t.fault).Microseconds()) / 1000
-		// What a table holds in whole milliseconds may seem to be before its cause.
+		// A time from a table in whole milliseconds may lie before its cause.
 		if m.at < t.fault-time.Millisecond {
 			continue
 		}

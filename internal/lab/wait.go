@@ -42,9 +42,9 @@ func (s *Scene) ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// ready waits until a node that was restarted does all that it did before, so that the
-// next one may be: two stores in their grace at one time would leave no quorum for a new
-// owner. In a drawn scene it waits for everything that runs, but for no grace.
+// ready waits until a node that was restarted does all that it did before, so that the next node may be
+// restarted. Two stores in their grace at one time would leave no quorum for a new owner. In a drawn scene
+// ready waits for everything that runs, and not for a grace.
 func (s *Scene) ready(ctx context.Context, name string) error {
 	n := s.find(name)
 	if s.drill == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 )
 
-// drillZones are those of a drill's own cluster that needs some.
+// drillZones are the zones of a drill's own cluster if the scenario needs zones.
 var drillZones = []string{"a", "b", "c"}
 
 // zones counts those that the nodes name.
@@ -51,7 +51,8 @@ func killZone(ctx context.Context, s *Scene) error {
 	return errors.Join(err, s.StartAgain(ctx, names(victims)))
 }
 
-// perSecond is how many calls were answered a second from one moment to another; 0 for no time.
+// perSecond returns the number of calls that were answered a second from one moment to another, or zero for
+// no time.
 func perSecond(calls []history.Call, from, to time.Duration) float64 {
 	if to <= from {
 		return 0

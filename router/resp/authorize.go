@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
@@ -19,11 +20,11 @@ func (s *Server) Authorize(guard *auth.Guard, shown func(*tls.ConnectionState) a
 
 // CountRefused has r count what the server refuses and closes. It is for before Serve.
 func (s *Server) CountRefused(r *rpc.Refused) {
-	s.refused, s.seats = r, rpc.NewSeats(int(s.stats.maxConns.Load()), r)
+	s.refused, s.seats = r, gate.NewSeats(int(s.stats.maxConns.Load()), r)
 }
 
 // Share has the buffers of all connections draw on a budget. It is for before Serve.
-func (s *Server) Share(b *rpc.Budget) { s.budget = b }
+func (s *Server) Share(b *gate.Budget) { s.budget = b }
 
 // look reads what a connection showed, after its handshake.
 func (s *Server) look(c net.Conn) auth.Evidence {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
-	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -63,7 +63,7 @@ type session struct {
 	who    auth.Credentials
 	proved bool // it has shown who it is
 
-	seat   *rpc.Seat
+	seat   *gate.Seat
 	called bool // the seat knows of a command
 	begun  time.Time
 	purse  purse

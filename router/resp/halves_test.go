@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 )
 
 // seeds are the inputs that are kept for the fuzzers of the parser, and those of this test.
@@ -70,7 +70,7 @@ func TestOddBytesAndHalvesAreBorne(t *testing.T) {
 	t.Logf("FUZZ_SEED=%d", seed)
 	all := seeds(t)
 	eachWay(t, func() Numbers { return newCounters() }, func(s *Server) {
-		s.Share(rpc.NewBudget(8 << 20))
+		s.Share(gate.NewBudget(8 << 20))
 		s.SetLimits(Limits{MaxConns: 64})
 		s.waits.sweep, s.waits.request, s.waits.reply = 20*time.Millisecond, 300*time.Millisecond, 300*time.Millisecond
 	}, func(t *testing.T, s *Server, addr string, stop func()) {

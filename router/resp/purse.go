@@ -6,7 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
-	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 )
 
 const (
@@ -28,7 +28,7 @@ var (
 
 // purse is what one connection holds of the budget. It is for one goroutine at a time.
 type purse struct {
-	of      *rpc.Budget
+	of      *gate.Budget
 	address string
 	drawn   int
 	denied  bool // the last time

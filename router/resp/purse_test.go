@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
-	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 )
 
 // dialFrom is dial from another address of the loopback interface.
@@ -43,7 +43,7 @@ func until(t *testing.T, what string, ok func() bool) {
 func TestUnfinishedCommandsShareOneBudget(t *testing.T) {
 	const budget, conns = 1 << 20, 40
 	eachWay(t, func() Numbers { return newCounters() }, func(s *Server) {
-		s.Share(rpc.NewBudget(budget))
+		s.Share(gate.NewBudget(budget))
 		s.waits.sweep, s.waits.request = 20*time.Millisecond, 2*time.Second
 	}, func(t *testing.T, s *Server, addr string, _ func()) {
 		polite := dial(t, addr)
@@ -85,7 +85,7 @@ func TestUnfinishedCommandsShareOneBudget(t *testing.T) {
 }
 
 func TestWhatATransactionKeepsCounts(t *testing.T) {
-	eachWay(t, func() Numbers { return newCounters() }, func(s *Server) { s.Share(rpc.NewBudget(1 << 20)) }, func(t *testing.T, s *Server, addr string, _ func()) {
+	eachWay(t, func() Numbers { return newCounters() }, func(s *Server) { s.Share(gate.NewBudget(1 << 20)) }, func(t *testing.T, s *Server, addr string, _ func()) {
 		c := dial(t, addr)
 		c.want("+OK", "MULTI")
 		text := array("ECHO", strings.Repeat("x", 60_000))
@@ -102,7 +102,7 @@ func TestWhatATransactionKeepsCounts(t *testing.T) {
 }
 
 func TestPipelinesGoOnWhileMemoryIsShort(t *testing.T) {
-	eachWay(t, func() Numbers { return newCounters() }, func(s *Server) { s.Share(rpc.NewBudget(64 << 10)) }, func(t *testing.T, s *Server, addr string, _ func()) {
+	eachWay(t, func() Numbers { return newCounters() }, func(s *Server) { s.Share(gate.NewBudget(64 << 10)) }, func(t *testing.T, s *Server, addr string, _ func()) {
 		const conns, n = 8, 2000
 		done := make(chan bool, conns)
 		for i := range conns {

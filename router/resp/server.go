@@ -15,6 +15,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/base/wake"
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 )
 
@@ -62,8 +63,8 @@ type Server struct {
 	waits   patience
 
 	maxPipeline atomic.Int64
-	seats       *rpc.Seats
-	budget      *rpc.Budget // of the buffers of all connections
+	seats       *gate.Seats
+	budget      *gate.Budget // of the buffers of all connections
 
 	loop *loop // serves those without TLS; nil: none, each has a goroutine
 
@@ -78,7 +79,7 @@ func New(from Numbers, log *slog.Logger) *Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{from: from, log: log, stats: newStats(), conns: map[net.Conn]bool{}, budget: rpc.NewBudget(DefaultMemory),
+	s := &Server{from: from, log: log, stats: newStats(), conns: map[net.Conn]bool{}, budget: gate.NewBudget(DefaultMemory),
 		waits: patience{reply: 10 * time.Second, request: 10 * time.Second, idle: 15 * time.Minute, stranger: 5 * time.Second, sweep: time.Second}}
 	s.CountRefused(nil)
 	s.SetLimits(Limits{})
@@ -87,7 +88,7 @@ func New(from Numbers, log *slog.Logger) *Server {
 
 // SetLimits has an effect on new connections and commands. Open connections stay.
 func (s *Server) SetLimits(l Limits) {
-	most := rpc.FilesFor(cmp.Or(l.MaxConns, DefaultMaxConns), connShare)
+	most := gate.FilesFor(cmp.Or(l.MaxConns, DefaultMaxConns), connShare)
 	s.stats.maxConns.Store(int64(most))
 	s.seats.SetMost(most)
 	s.maxPipeline.Store(int64(cmp.Or(l.MaxPipeline, DefaultMaxPipeline)))
@@ -136,7 +137,7 @@ func (s *Server) begin(ctx context.Context, c net.Conn) {
 			_ = c.SetWriteDeadline(time.Now().Add(time.Second))
 			_, _ = io.WriteString(c, "-ERR max number of clients reached\r\n")
 		}
-		rpc.CloseNow(c)
+		gate.CloseNow(c)
 		return
 	}
 	s.stats.open.Add(1)
@@ -146,7 +147,7 @@ func (s *Server) begin(ctx context.Context, c net.Conn) {
 	if s.loop != nil && s.loop.add(c, me) {
 		return
 	}
-	seat.EndBy(func() { rpc.CloseNow(c) })
+	seat.EndBy(func() { gate.CloseNow(c) })
 	s.mu.Lock()
 	s.conns[c] = true
 	s.mu.Unlock()
@@ -182,7 +183,7 @@ func (s *Server) left(me *session) {
 	s.stats.open.Add(-1)
 }
 
-func (s *Server) session(seat *rpc.Seat, address string) *session {
+func (s *Server) session(seat *gate.Seat, address string) *session {
 	return &session{id: s.ids.Add(1), stats: s.stats, guard: s.guard, seat: seat, begun: time.Now(), purse: purse{of: s.budget, address: address}}
 }
 

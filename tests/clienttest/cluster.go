@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -72,8 +73,8 @@ type Node struct {
 	lis     net.Listener
 
 	mu   sync.Mutex // guards all below
-	srv  *rpc.Server
-	gate *gate
+	srv  *gate.Server
+	door *doorway
 	hang chan struct{} // open while the node hangs; nil: it does not
 	bare bool          // it serves sequences only
 
@@ -266,7 +267,7 @@ func (n *Node) Kill() {
 // Restart makes a dead node answer again; a living one loses its connections.
 func (n *Node) Restart() {
 	n.Kill()
-	srv := rpc.NewServer(rpc.ServerConfig{ClusterID: func() string { return n.cluster.ID }, Incarnation: n.incarnation}, grpc.WaitForHandlers(true), grpc.ChainUnaryInterceptor(n.stallHealth))
+	srv := gate.NewServer(gate.ServerConfig{ClusterID: func() string { return n.cluster.ID }, Incarnation: n.incarnation}, grpc.WaitForHandlers(true), grpc.ChainUnaryInterceptor(n.stallHealth))
 	pb.RegisterSequenceServer(srv, n)
 	n.mu.Lock()
 	if !n.bare {
@@ -274,13 +275,13 @@ func (n *Node) Restart() {
 		pb.RegisterSegmentServer(srv, segments{n: n})
 	}
 	n.mu.Unlock()
-	states := rpc.RegisterHealth(srv)
-	gate := &gate{addr: n.lis.Addr(), conns: make(chan net.Conn), done: make(chan struct{})}
+	states := gate.RegisterHealth(srv)
+	door := &doorway{addr: n.lis.Addr(), conns: make(chan net.Conn), done: make(chan struct{})}
 	n.mu.Lock()
-	n.srv, n.gate, n.health = srv, gate, states
+	n.srv, n.door, n.health = srv, door, states
 	n.showQuorum()
 	n.mu.Unlock()
-	go func() { _ = srv.Serve(gate) }()
+	go func() { _ = srv.Serve(door) }()
 }
 
 // Refuse makes the node answer with the error in place of numbers, nil as before. A
@@ -311,7 +312,7 @@ func (n *Node) lost() bool {
 // showQuorum needs n.mu.
 func (n *Node) showQuorum() {
 	if n.health != nil {
-		n.health.SetServingStatus(rpc.QuorumHealth, rpc.Serving(!errors.Is(n.refusal, seq.ErrNoQuorum)))
+		n.health.SetServingStatus(rpc.QuorumHealth, gate.Serving(!errors.Is(n.refusal, seq.ErrNoQuorum)))
 	}
 }
 
@@ -373,9 +374,9 @@ func (n *Node) accept() {
 			return
 		}
 		n.mu.Lock()
-		srv, gate := n.srv, n.gate
+		srv, door := n.srv, n.door
 		n.mu.Unlock()
-		if srv == nil || !gate.offer(conn) {
+		if srv == nil || !door.offer(conn) {
 			_ = conn.Close()
 		}
 	}

@@ -14,15 +14,15 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// gate is a listener fed by hand, whose Close leaves the address bound.
-type gate struct {
+// doorway is a listener fed by hand, whose Close leaves the address bound.
+type doorway struct {
 	addr  net.Addr
 	conns chan net.Conn
 	once  sync.Once
 	done  chan struct{}
 }
 
-func (g *gate) Accept() (net.Conn, error) {
+func (g *doorway) Accept() (net.Conn, error) {
 	select {
 	case conn := <-g.conns:
 		return conn, nil
@@ -31,13 +31,13 @@ func (g *gate) Accept() (net.Conn, error) {
 	}
 }
 
-func (g *gate) Close() error {
+func (g *doorway) Close() error {
 	g.once.Do(func() { close(g.done) })
 	return nil
 }
 
-// offer is false when the server behind the gate has stopped.
-func (g *gate) offer(conn net.Conn) bool {
+// offer is false when the server behind it has stopped.
+func (g *doorway) offer(conn net.Conn) bool {
 	select {
 	case g.conns <- conn:
 		return true
@@ -46,7 +46,7 @@ func (g *gate) offer(conn net.Conn) bool {
 	}
 }
 
-func (g *gate) Addr() net.Addr { return g.addr }
+func (g *doorway) Addr() net.Addr { return g.addr }
 
 // table is what a reply carries of the routes.
 func (c *Cluster) table(held uint64) (uint64, *pb.RouteTable) {

@@ -32,7 +32,7 @@ var authMutants = []mutant{
 		{"	case d.Force:\n", "	case d.Force && h.role != Router:\n"}}},
 	{rule: "revoked-tokens", name: "a token that was known once stays known", file: "internal/wire/auth/policy.go", in: []string{"internal/wire/auth"}, edits: []edit{
 		{"	for id, now := range p.byName {\n", "	for h, one := range before.byToken {\n		p.byToken[h] = one\n	}\n	for id, now := range p.byName {\n"}}},
-	{rule: "revoked-tokens", name: "a stream is checked when it opens only", file: "internal/wire/rpc/authorize.go", in: []string{"internal/wire/rpc"}, edits: []edit{
+	{rule: "revoked-tokens", name: "a stream is checked when it opens only", file: "internal/wire/gate/authorize.go", in: []string{"internal/wire/gate"}, edits: []edit{
 		{"		err := s.by.Check(s.who, s.method, m)\n", "		err := error(nil)\n"}}},
 	{rule: "a-token-decides", name: "a certificate mends an unknown token", file: "internal/wire/auth/guard.go", in: []string{"internal/wire/auth"}, edits: []edit{
 		{"	case w.Token != \"\":\n", "	case w.Token != \"\" && w.Evidence.Identity.Role == \"\":\n"}}},

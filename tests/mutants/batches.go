@@ -7,9 +7,9 @@ var batchMutants = []mutant{
 			"	for len(c.room) < len(req.Batches) {\n		c.takes, c.room = append(c.takes, section.Taking{}), append(c.room, &pb.BatchResult{})\n	}\n	c.takes = slices.Clip(c.takes)[:len(req.Batches)]\n"}}},
 	{rule: "batch-again", name: "a call remembers the keys that waited in its last message", file: "allocsvr/api/batch.go", in: []string{"allocsvr/api"}, edits: []edit{
 		{"c.s, c.req, c.line, c.refused = s, req, section.Line{}, nil", "c.s, c.req, c.refused = s, req, nil"}}},
-	{rule: "batch-panics", name: "a test outlives a panic in a handler of gRPC", file: "internal/wire/rpc/server.go", in: []string{"internal/wire/rpc"}, edits: []edit{
+	{rule: "batch-panics", name: "a test outlives a panic in a handler of gRPC", file: "internal/wire/gate/server.go", in: []string{"internal/wire/gate"}, edits: []edit{
 		{"		if !recovers {\n			panic(p)\n		}\n", ""}}},
-	{rule: "batch-panics", name: "a test outlives a panic in a handler of HTTP", file: "internal/wire/rpc/panics.go", in: []string{"internal/wire/rpc"}, edits: []edit{
+	{rule: "batch-panics", name: "a test outlives a panic in a handler of HTTP", file: "internal/wire/gate/panics.go", in: []string{"internal/wire/gate"}, edits: []edit{
 		{"				endTest(p)\n", "				return\n"}}},
 	{rule: "batch-order", name: "a later index of a key passes one that waits for the ceiling", file: "allocsvr/section/pass.go", in: []string{"allocsvr/section"}, edits: []edit{
 		{"t.line.has(l.c, uids[k]) || ", ""}}},

@@ -24,7 +24,7 @@ var browserMutants = []mutant{
 		{"	if !f.leaf {\n", "	if false {\n"}}},
 	{rule: "commands-have-one-budget", name: "connections draw nothing for what they hold", file: "router/resp/purse.go", in: []string{"router/resp"}, edits: []edit{
 		{"	if p.denied = want != p.drawn && !p.of.Draw(p.address, int64(want-p.drawn)); p.denied {\n", "	if false {\n"}}},
-	{rule: "commands-have-one-budget", name: "one address holds all", file: "internal/wire/rpc/budget.go", in: []string{"router/resp"}, edits: []edit{
+	{rule: "commands-have-one-budget", name: "one address holds all", file: "internal/wire/gate/budget.go", in: []string{"router/resp"}, edits: []edit{
 		{"b.used+n > b.most || b.by[host]+n > b.each", "b.used+n > b.most"}}},
 	{rule: "commands-have-one-budget", name: "what a transaction keeps is free", file: "router/resp/transaction.go", in: []string{"router/resp"}, edits: []edit{
 		{"s.tx.bytes+bytes", "s.tx.bytes"}}},
@@ -32,11 +32,11 @@ var browserMutants = []mutant{
 		{"		in.small = me.stranger()\n", "		in.small = false\n"}}},
 	{rule: "strangers-send-little", name: "a connection before AUTH stays", file: "router/resp/purse.go", in: []string{"router/resp"}, edits: []edit{
 		{"	return now.Sub(me.begun) >= s.waits.stranger && me.stranger()\n", "	return false\n"}}},
-	{rule: "idle-connections-yield", name: "a full listener refuses callers", file: "internal/wire/rpc/seats.go", in: []string{"internal/wire/rpc"}, edits: []edit{
+	{rule: "idle-connections-yield", name: "a full listener refuses callers", file: "internal/wire/gate/seats.go", in: []string{"internal/wire/gate"}, edits: []edit{
 		{"	if oldest := s.silent.Front(); oldest != nil {\n", "	if oldest := s.silent.Front(); false && oldest != nil {\n"}}},
-	{rule: "idle-connections-yield", name: "a connection with calls yields as one without", file: "internal/wire/rpc/seats.go", in: []string{"internal/wire/rpc"}, edits: []edit{
+	{rule: "idle-connections-yield", name: "a connection with calls yields as one without", file: "internal/wire/gate/seats.go", in: []string{"internal/wire/gate"}, edits: []edit{
 		{"			seat.Called()\n", "			_ = seat\n"}}},
-	{rule: "idle-connections-yield", name: "an address with all seats keeps others away", file: "internal/wire/rpc/seats.go", in: []string{"internal/wire/rpc"}, edits: []edit{
+	{rule: "idle-connections-yield", name: "an address with all seats keeps others away", file: "internal/wire/gate/seats.go", in: []string{"internal/wire/gate"}, edits: []edit{
 		{"seat.address != address && s.by[seat.address] > s.most/2", "seat == nil"}}},
 	{rule: "streams-that-are-read", name: "a stream that nobody reads keeps its place", file: "internal/ops/console/stream.go", in: []string{"internal/ops/console"}, edits: []edit{
 		{"context.WithTimeout(r.Context(), c.streamLife)", "context.WithCancel(r.Context())"}}},

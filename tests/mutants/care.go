@@ -23,6 +23,9 @@ var careMutants = []mutant{
 	{rule: "lists-overlap-by-steps", name: "documents are read before so many stores vote as a read needs",
 		file: "internal/ops/storeadmin/settle.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 			{"err == nil && len(voters) < c.list.R {", "false {"}}},
+	{rule: "care-knows-the-change", name: "a command goes on though it cannot read the change under way",
+		file: "internal/ops/storeadmin/care.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
+			{"		err = c.catchUp(ctx)\n", "		_ = c.catchUp(ctx)\n"}}},
 	{line: 28, rule: "restore-bumps", name: "backup restored without bump: sections and tags",
 		file: "storesvr/backup/restore.go", in: []string{"storesvr/backup"}, edits: []edit{
 			{"		return last + by, nil\n", "		return last, nil\n"}}},

@@ -39,11 +39,11 @@ var limitMutants = []mutant{
 		{"			out[i].Refused = id.GetRefused()\n", ""}}},
 	{rule: "refusals-are-shown", name: "seqctl keeps quiet about refusals", file: "internal/ops/survey/troubles.go", in: []string{"internal/ops/survey"}, edits: []edit{
 		{"	out = append(out, s.refusalNotes()...)\n", ""}}},
-	{rule: "refusals-are-shown", name: "an address once seen keeps its place for good", file: "internal/wire/rpc/refused.go", in: []string{"internal/wire/rpc"}, edits: []edit{
+	{rule: "refusals-are-shown", name: "an address once seen keeps its place for good", file: "internal/wire/rpc/refused.go", in: []string{"internal/wire/rpc", "internal/wire/gate"}, edits: []edit{
 		{"		if kept.weight--; kept.weight == 0 {\n", "		if kept.weight == 0 {\n"}}},
-	{rule: "refusals-are-shown", name: "a server does not count what it refuses", file: "internal/wire/rpc/server.go", in: []string{"internal/wire/rpc"}, edits: []edit{
-		{"	g.refused.noteCall(ctx, cause)\n", ""}}},
-	{rule: "refusals-are-shown", name: "every refusal is a line in the log", file: "internal/wire/rpc/servercreds.go", in: []string{"internal/wire/rpc"}, edits: []edit{
+	{rule: "refusals-are-shown", name: "a server does not count what it refuses", file: "internal/wire/gate/server.go", in: []string{"internal/wire/gate"}, edits: []edit{
+		{"	g.refused.NoteCall(ctx, cause)\n", ""}}},
+	{rule: "refusals-are-shown", name: "every refusal is a line in the log", file: "internal/wire/rpc/servercreds.go", in: []string{"internal/wire/rpc", "internal/wire/gate"}, edits: []edit{
 		{"now-last >= int64(time.Second)", "now >= last"}}},
 	{rule: "forced-raises-are-recorded", name: "a forced raise leaves no line",
 		file: "allocsvr/section/raise.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{

@@ -2,8 +2,8 @@ package main
 
 // callerLifeMutants are of callers that hold to one life of a cluster.
 var callerLifeMutants = []mutant{
-	{rule: "caller-says-its-life", name: "a server does not look at the life that a call is for", file: "internal/wire/rpc/server.go", in: []string{"internal/wire/rpc"}, edits: []edit{
-		{"	return g.life.check(ctx)\n", "	return nil\n"}}},
+	{rule: "caller-says-its-life", name: "a server does not look at the life that a call is for", file: "internal/wire/rpc/cluster.go", in: []string{"internal/wire/gate"}, edits: []edit{
+		{"	return a.life.check(ctx)\n", "	return nil\n"}}},
 	{rule: "caller-says-its-life", name: "calls do not say their life", file: "internal/wire/rpc/cluster.go", in: []string{"client"}, edits: []edit{
 		{"		t.header[IncarnationHeader] = life.String()\n", ""}}},
 	{rule: "all-addresses-before-the-first-call", name: "the first answer decides at the start", file: "internal/sdk/route/life.go", in: []string{"client"}, edits: []edit{

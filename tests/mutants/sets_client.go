@@ -73,17 +73,17 @@ var setCallerMutants = []mutant{
 	},
 	{
 		rule: "one-set-has-half", name: "calls for one Set take all that may be in work",
-		file: "internal/wire/rpc/admissionsets.go", in: []string{"internal/wire/rpc", "router"},
+		file: "internal/wire/gate/admissionsets.go", in: []string{"internal/wire/gate", "router"},
 		edits: []edit{{old: "a.bound.limit/2, in.inWork", new: "a.bound.limit, in.inWork"}},
 	},
 	{
 		rule: "one-set-has-half", name: "what a caller has in work for one Set counts against its calls for others",
-		file: "internal/wire/rpc/admissionsets.go", in: []string{"internal/wire/rpc"},
+		file: "internal/wire/gate/admissionsets.go", in: []string{"internal/wire/gate"},
 		edits: []edit{{old: "in.by[p.of], int64(len(in.by))", new: "p.of.inWork, int64(len(in.by))"}},
 	},
 	{
 		rule: "one-set-has-half", name: "a call counts at a Set that has answered it",
-		file: "internal/wire/rpc/admissionsets.go", in: []string{"internal/wire/rpc"},
+		file: "internal/wire/gate/admissionsets.go", in: []string{"internal/wire/gate"},
 		edits: []edit{{old: "		if p.sets[i].set == set {\n			p.in.leaveSet", new: "		if p.sets[i].set < 0 {\n			p.in.leaveSet"}},
 	},
 	{
@@ -104,7 +104,7 @@ var setCallerMutants = []mutant{
 	{
 		rule: "one-set-has-half", name: "calls for a Set that hangs fill the connection of their caller",
 		file: "router/limits.go", in: []string{"router"},
-		edits: []edit{{old: "uint32(inWork/2/rpc.CallCost + 256)", new: "256"}},
+		edits: []edit{{old: "uint32(inWork/2/gate.CallCost + 256)", new: "256"}},
 	},
 	{
 		rule: "one-set-has-half", name: "messages for a Set that hangs fill the stream of their caller",

@@ -12,7 +12,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr"
 	"github.com/seqsvr/seqsvr/allocsvr/api"
-	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -73,7 +73,7 @@ func (ps *processes) serve(h *host, p *allocProc, wiring allocsvr.Wiring) bool {
 	if h.life == p.life {
 		node.Register(h)
 		node.RegisterAdmin(h)
-		h.guard = rpc.Guard(rpc.ServerConfig{Logger: ps.logger(h.name), ClusterID: node.ClusterID, Incarnation: node.Incarnation})
+		h.guard = gate.Guard(gate.ServerConfig{Logger: ps.logger(h.name), ClusterID: node.ClusterID, Incarnation: node.Incarnation})
 		h.alloc, h.era = p, p.era
 	}
 	ps.w.check.sections.started(h, p)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"testing"
+	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/internal/lab/history"
@@ -155,4 +156,26 @@ func TestForgedFactsAreJudgedByTheInvariants(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A store counts its grace by its own clock, which may be fast: nothing but a renewal that shows it its
+// disk may reach it when that is over.
+func TestAnOldDiskIsAskedForNoVoteAfterTheGraceOfItsStore(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		w := newWorld(OptionsOf(1), "")
+		defer w.end()
+		w.assemble()
+		s := w.hosts.named("s1")
+		s.disk.gate = 1
+		prepare := &call{from: w.hosts.named("a1"), to: s, method: pb.Store_Prepare_FullMethodName}
+		s.clock.setRate(1.3)
+		s.boot()
+		if !s.disk.letsIn(prepare) {
+			t.Error("nothing reaches it in its grace")
+		}
+		<-time.After(acceptor.GraceOf(w.opts.Lease) * 10 / 13)
+		if s.disk.letsIn(prepare) {
+			t.Error("it is asked for a vote after its grace")
+		}
+	})
 }

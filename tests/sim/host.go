@@ -47,7 +47,7 @@ type host struct {
 	alloc *allocProc
 
 	life    int           // counts the starts; of the process that is up, or was up last
-	born    time.Duration // when it began
+	born    time.Duration // when it began, by its clock
 	up      bool
 	paused  bool
 	held    []func()        // what a paused host would have received or sent
@@ -95,9 +95,9 @@ func (hs *hosts) add(kind hostKind, name string, index int) *host {
 // boot begins a life. Needs w.mu.
 func (h *host) boot() {
 	h.life++
-	h.born = h.w.now()
 	h.up, h.paused, h.held = true, false, nil
 	h.clock.freeze(false)
+	h.born = h.clock.Now()
 	h.dead, h.fence = make(chan struct{}), make(chan struct{})
 	h.over = make(chan struct{})
 	h.ctx, h.cancel = context.WithCancel(h.w.life)

@@ -11,7 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr"
 	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
-	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -229,7 +229,7 @@ func (b *onStores) open(h *host, over chan struct{}) {
 	b.mu.Lock()
 	if h.life == life {
 		r.Register(h)
-		h.guard = chain([]grpc.UnaryServerInterceptor{rpc.Guard(rpc.ServerConfig{Logger: b.logger(h.name)}), r.Addressed()})
+		h.guard = chain([]grpc.UnaryServerInterceptor{gate.Guard(gate.ServerConfig{Logger: b.logger(h.name)}), r.Addressed()})
 	}
 	b.trace.add("%-8s starts, life %d, commits %d", h.name, life, meta.Commits)
 	b.mu.Unlock()

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/seqsvr/seqsvr/client"
-	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/router"
 )
 
@@ -48,7 +48,7 @@ func (ps *processes) startRouter(h *host) {
 	dead := h.dead
 	api := ps.sdkOf(h, false, nil)
 	router.Register(h, api)
-	h.guard = rpc.Guard(rpc.ServerConfig{Logger: ps.logger(h.name), ClusterID: api.Caller().Table().ClusterID, Incarnation: api.Caller().Table().Incarnation})
+	h.guard = gate.Guard(gate.ServerConfig{Logger: ps.logger(h.name), ClusterID: api.Caller().Table().ClusterID, Incarnation: api.Caller().Table().Incarnation})
 	ps.trace.add("%-8s starts, life %d", h.name, h.life)
 	ps.work.Go(func() {
 		<-dead

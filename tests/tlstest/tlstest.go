@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -92,4 +93,27 @@ func (a *Authority) Issue(dir, name string, age time.Duration, changes ...func(*
 		}
 	}
 	return f
+}
+
+// Open reads the files of a certificate.
+func Open(t testing.TB, files rpc.TLSFiles) *rpc.TLS {
+	t.Helper()
+	secured, err := rpc.NewTLS(files, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secured
+}
+
+// As returns a change of a certificate that gives it identities.
+func As(t testing.TB, uris ...string) func(*x509.Certificate) {
+	return func(c *x509.Certificate) {
+		for _, text := range uris {
+			u, err := url.Parse(text)
+			if err != nil {
+				t.Error(err)
+			}
+			c.URIs = append(c.URIs, u)
+		}
+	}
 }

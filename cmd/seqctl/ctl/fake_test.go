@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -77,11 +78,11 @@ func (n *node) change(req any) {
 // not answer, where there is one.
 func serve(t *testing.T, others ...seq.Node) *node {
 	t.Helper()
-	return serveBy(t, rpc.ServerConfig{}, others...)
+	return serveBy(t, gate.ServerConfig{}, others...)
 }
 
 // serveBy is serve with a server of one's own making.
-func serveBy(t *testing.T, cfg rpc.ServerConfig, others ...seq.Node) *node {
+func serveBy(t *testing.T, cfg gate.ServerConfig, others ...seq.Node) *node {
 	t.Helper()
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -113,7 +114,7 @@ func serveBy(t *testing.T, cfg rpc.ServerConfig, others ...seq.Node) *node {
 			{Name: "a", Role: "alloc", State: "alive", Addr: n.addr, Session: 1, SectionsOwned: 8, LeaseLeftMs: 900},
 		},
 	}
-	srv := rpc.NewServer(cfg)
+	srv := gate.NewServer(cfg)
 	pb.RegisterAdminServer(srv, n)
 	pb.RegisterSequenceServer(srv, n)
 	done := make(chan struct{})

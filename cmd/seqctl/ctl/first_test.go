@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -112,7 +113,7 @@ func TestVerbsShowACertificateWhereOneIsWanted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := serveBy(t, rpc.ServerConfig{Creds: creds})
+	n := serveBy(t, gate.ServerConfig{Creds: creds})
 	status := func(args ...string) error {
 		return Execute(t.Context(), Root(), append([]string{"status", "--addr", n.addr}, args...), io.Discard, io.Discard)
 	}

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
-	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
@@ -110,7 +110,7 @@ func serve(t *testing.T, services bool) *node {
 		t.Fatal(err)
 	}
 	n := &node{addr: lis.Addr().String()}
-	srv := rpc.NewServer(rpc.ServerConfig{})
+	srv := gate.NewServer(gate.ServerConfig{})
 	if services {
 		pb.RegisterSnowflakeServer(srv, n)
 		pb.RegisterSegmentServer(srv, n)

@@ -11,8 +11,8 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 )
 
-// MinVersion is the oldest etcd that is used: 3.5 from here on, and 3.6 from MinVersion36 on.
-// What is older revokes or loses more than it should.
+// MinVersion is the oldest etcd that Check accepts: 3.5 from MinVersion on, and 3.6 from MinVersion36 on.
+// Older versions may revoke a lease or lose a write wrongly.
 const (
 	MinVersion   = "3.5.23"
 	MinVersion36 = "3.6.5"
@@ -24,13 +24,12 @@ const compactedBy = 100_000
 
 // Requirement is what Check asks for.
 type Requirement struct {
-	MinVersion  string // empty: MinVersion of this package
-	CompactedBy int64  // revision by which history must have been compacted; 0: 100,000
+	MinVersion  string // if empty, MinVersion of this package
+	CompactedBy int64  // revision by which history must have been compacted; zero means 100,000
 }
 
-// Check says by name why this etcd must not be used; nil: nothing stands against it. Whether etcd
-// syncs its log to the disk (--unsafe-no-fsync) it does not tell. The members are told in any
-// case.
+// Check returns a named error if this etcd must not be used. It cannot tell whether etcd syncs its log to
+// the disk (--unsafe-no-fsync). It returns the members in any case.
 func (c *Client) Check(ctx context.Context, want Requirement) ([]Member, error) {
 	members := c.Status(ctx)
 	if err := sound(members, want); err != nil {

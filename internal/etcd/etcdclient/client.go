@@ -39,8 +39,8 @@ const (
 // Config says where etcd is.
 type Config struct {
 	Endpoints      []string                         // host:port of each member's client port
-	Creds          credentials.TransportCredentials // nil: plaintext
-	User, Password string                           // empty: none, or by the certificate
+	Creds          credentials.TransportCredentials // if nil, plaintext
+	User, Password string                           // empty without a user, or if the certificate names the user
 	Options        []grpc.DialOption                // more of them, last
 }
 
@@ -51,7 +51,7 @@ type Client struct {
 	first atomic.Uint32 // index of the endpoint that is asked first
 
 	mu     sync.Mutex // guards all below
-	token  string     // of etcd's, for the user; empty: none yet
+	token  string     // etcd's, for the user; empty before the first login
 	logins map[string]*login
 }
 

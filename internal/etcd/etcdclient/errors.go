@@ -11,8 +11,8 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// What Check and the calls of a Client find, beside the errors of etcdstore. None passes by
-// itself but ErrUnreachable.
+// Errors that Check and the calls of a Client return, beside the errors of etcdstore. Only ErrUnreachable
+// passes without an operator.
 var (
 	// ErrUnreachable: no endpoint answers, or no member knows a leader. Retry.
 	ErrUnreachable = errors.New("etcd is not reachable")

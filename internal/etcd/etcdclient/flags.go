@@ -18,7 +18,7 @@ import (
 // a second or two, in which nothing is renewed.
 const DefaultLease = 3 * time.Second
 
-// Flags are those of a process that uses etcd.
+// Flags are the flags of a process that uses etcd.
 type Flags struct {
 	Endpoints    []string
 	Prefix       string // of all keys

@@ -23,19 +23,19 @@ const askTime = 2 * time.Second
 // know it.
 type Member struct {
 	Addr string // the endpoint; of a member that has none, its first address for clients
-	Name string // empty: not known
-	// Err is why it did not answer: ErrUnreachable, ErrUnasked, ErrLogin, ErrPermission. Of what is
-	// below, ID, Learner and Alarms may then be known all the same.
+	Name string // empty if unknown
+	// Err is why the member did not answer: ErrUnreachable, ErrUnasked, ErrLogin or ErrPermission. ID,
+	// Learner and Alarms may be known in spite of it.
 	Err      error
-	ID       uint64 // 0: not known
-	Leader   uint64 // 0: it knows none
+	ID       uint64 // zero if unknown
+	Leader   uint64 // zero if the member knows none
 	Term     uint64 // of raft
 	Version  string
 	Revision int64
 	Learner  bool
 	Size     int64    // of its database, bytes
 	InUse    int64    // of these; the rest is freed by a defragmentation
-	Quota    int64    // of Size, bytes; 0: not known. Before 3.6 none tells, before 3.6.6 only what was configured
+	Quota    int64    // of Size, bytes; zero if unknown. Before 3.6 no etcd reports it, before 3.6.6 only a configured one
 	Alarms   []string // that it has raised, such as NOSPACE: they stop the whole cluster
 	Errors   []string // what else it says is wrong
 

@@ -24,7 +24,7 @@ type tells struct {
 	status  *pb.StatusResponse
 	members []*pb.Member
 	refuses error         // those who have no token
-	slow    chan struct{} // logins wait until it is closed; nil: they do not
+	slow    chan struct{} // logins wait until it is closed; if nil, they do not wait
 	logins  atomic.Int32
 }
 

@@ -171,8 +171,8 @@ func (c *cluster) poison(ctx context.Context, why string) error {
 	return err
 }
 
-// unmoved is the compare that every write makes, so that a poisoned meta, or that of a later
-// era, stops them all.
+// unmoved returns the compare that every write makes. A poisoned meta, or the meta of a later era, stops
+// all writes by it.
 func (c *cluster) unmoved() Compare {
 	c.mu.Lock()
 	defer c.mu.Unlock()

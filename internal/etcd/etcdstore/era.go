@@ -23,8 +23,8 @@ type Contents struct {
 	OldestOf seq.Era // of the registers: Era, or an earlier one where a restore in place was interrupted
 	Mapping  seq.Mapping
 	Floors   quorum.Floors
-	Required int   // protocol that sessions must speak; 0: any
-	Trouble  error // why no Store can be opened on it, as Open tells; nil: one can
+	Required int   // protocol that sessions must speak; zero means any
+	Trouble  error // the error of Open, if no Store can be opened on it
 	// Incarnation is the life of the cluster that a Store tells.
 	Incarnation seq.Incarnation
 	Revision    int64
@@ -127,7 +127,7 @@ type NewEra struct {
 	Prefix  string
 	Cluster string
 	Era     seq.Era           // above every one that the cluster has had
-	Told    func(what string) // is told of progress; nil: it is not
+	Told    func(what string) // if non-nil, it is called with each step of progress
 }
 
 // Beginning is what an era begins with.
@@ -138,7 +138,7 @@ type Beginning struct {
 	// LeaseBound is the longest lease of the era before: nothing is opened before that time is over,
 	// from when none of them is renewed any more.
 	LeaseBound time.Duration
-	Required   int // protocol that sessions must speak; 0: any. Raise keeps that of the cluster
+	Required   int // protocol that sessions must speak; zero means any. Raise keeps the cluster's own
 	// Origin is the id of the cluster that was saved. If zero, Make begins another cluster; Raise keeps the id.
 	Origin seq.ClusterID
 }
@@ -156,8 +156,8 @@ func (b Beginning) check() error {
 	return nil
 }
 
-// Make makes the cluster below a prefix where there is none. Errors: ErrInitialized,
-// ErrRestored, seq.ErrForeignCluster, ErrNoExact, seq.ErrBadArgument, and those of KV.
+// Make makes the cluster below a prefix that has none. Beside the errors of KV it returns ErrInitialized,
+// ErrRestored, seq.ErrForeignCluster, ErrNoExact and seq.ErrBadArgument.
 func (o NewEra) Make(ctx context.Context, kv KV, b Beginning) error {
 	k, err := newKeys(o.Prefix)
 	if err == nil {
@@ -184,10 +184,10 @@ func (o NewEra) Make(ctx context.Context, kv KV, b Beginning) error {
 	return o.finish(ctx, kv, k, at, nil, b, time.Now())
 }
 
-// Raise begins a new era of the cluster that is below the prefix, whatever its etcd has lost:
-// raise says of what is there how it begins, and is asked again once nothing writes there any
-// more. Processes of the era before stop as they write next. Errors: those of raise, of Load,
-// seq.ErrForeignCluster, ErrNoExact, seq.ErrBadArgument.
+// Raise begins a new era of the cluster below the prefix, whatever its etcd has lost. raise derives the
+// Beginning from the contents. Raise calls it again when nothing writes there any more. Processes of the
+// era before stop at their next write. Beside the errors of raise and Load, Raise returns
+// seq.ErrForeignCluster, ErrNoExact and seq.ErrBadArgument.
 func (o NewEra) Raise(ctx context.Context, kv KV, raise func(Contents) (Beginning, error)) error {
 	before, err := Load(ctx, kv, o.Prefix)
 	if err != nil {
@@ -231,8 +231,8 @@ func (o NewEra) Raise(ctx context.Context, kv KV, raise func(Contents) (Beginnin
 	return o.finish(ctx, kv, k, now.at, now.Sessions, b, stopped)
 }
 
-// replaceMeta puts a meta in the place of the one of that revision. A transaction may be done
-// twice: what is there already is no error.
+// replaceMeta replaces the meta of revision next.rev. It may be done twice: if the new meta is there
+// already, that is no error.
 func replaceMeta(ctx context.Context, kv KV, k keys, next known) error {
 	value := encode(k.meta(), next.meta)
 	a, err := kv.Do(ctx, Txn{If: []Compare{modified(k.meta(), next.rev)}, Then: []Op{put(k.meta(), value)}, Else: []Op{get(k.meta())}})

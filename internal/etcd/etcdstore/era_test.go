@@ -12,7 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// bump is by how much raised raises.
+// bump is the amount by which raised raises.
 const bump = 1 << 20
 
 var nobody = seq.Session(1 << 40)

@@ -3,9 +3,10 @@ package etcdstore
 import "errors"
 
 var (
-	// ErrNoSpace: etcd's database has reached its quota. A write may have been done all the
-	// same; those of registers, which are nested, are not even counted. Leases end. An operator must compact, defragment and disarm, or raise
-	// the quota (docs of etcd: space quota). It goes with seq.ErrStoreFull.
+	// ErrNoSpace: etcd's database has reached its quota. A write may have been done in spite of it, and
+	// writes of registers are not even counted, because they are nested. Leases end. An operator must
+	// compact, defragment and disarm, or raise the quota (docs of etcd: space quota). It goes with
+	// seq.ErrStoreFull.
 	ErrNoSpace = errors.New("etcd has no space left")
 	// ErrNotInitialized: there is no cluster below the prefix, or its making was not finished.
 	ErrNotInitialized = errors.New("no cluster below this prefix of etcd")

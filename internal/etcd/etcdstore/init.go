@@ -89,7 +89,7 @@ func initialize(ctx context.Context, kv KV, cfg InitConfig) error {
 	return mustThen(kv.Do(ctx, Txn{If: []Compare{modified(k.meta(), made.rev)}, Then: []Op{put(k.meta(), encode(k.meta(), want))}}))
 }
 
-// claim writes the meta of a cluster in the making, or finds that of the same cluster.
+// claim writes the meta of a cluster in the making, or returns the meta that the same cluster has there.
 func claim(ctx context.Context, kv KV, k keys, want meta) (meta, error) {
 	probe, err := kv.Do(ctx, Txn{Then: []Op{get(k.meta())}})
 	if err != nil {

@@ -13,8 +13,8 @@ type KV interface {
 	Do(ctx context.Context, t Txn) (Answer, error)
 }
 
-// MaxOps is how many compares, or operations, a transaction may have with those of its deepest
-// nested one: etcd's --max-txn-ops as shipped.
+// MaxOps limits the compares, and the operations, of a transaction together with its deepest nested
+// transaction. It is the default of etcd's --max-txn-ops.
 const MaxOps = 128
 
 // Txn does Then if all of If hold, and Else otherwise. The compares of nested ones are
@@ -38,8 +38,8 @@ type Compare struct {
 type Op struct {
 	Kind  OpKind
 	Key   string
-	End   string // of a get: for all keys from Key to before End; empty: Key alone
-	Limit int64  // of a get: at most so many; 0: all
+	End   string // of a get: it returns all keys from Key to before End; if empty, Key alone
+	Limit int64  // of a get: the most keys; zero means no limit
 	Value []byte
 	Txn   *Txn
 }
@@ -55,7 +55,7 @@ const (
 	Nested
 )
 
-// Answer is etcd's on a transaction. Results are those of Then or of Else, in order.
+// Answer is etcd's answer to a transaction. Results has the results of Then or of Else, in order.
 type Answer struct {
 	Cluster  uint64 // etcd's own id of itself; 0 in nested ones
 	Revision int64  // of the whole store after the transaction; 0 in nested ones
@@ -94,7 +94,7 @@ func created(key string, rev int64) Compare {
 }
 func absent(key string) Compare { return created(key, 0) }
 
-// revisionIn is the mod revision of the key that was got; 0: there is none.
+// revisionIn returns the mod revision of the key that a get found, or zero if it found none.
 func revisionIn(r Result) int64 {
 	if len(r.KVs) == 0 {
 		return 0

@@ -14,7 +14,7 @@ import (
 
 func item(round uint64) quorum.LeaseItem { return quorum.LeaseItem{Register: section, Round: round} }
 
-// What follows are messages that come late, twice, or between others.
+// The tests below deliver messages late, twice, or between others.
 
 func TestALateStepIsNothingAfterALargerOne(t *testing.T) {
 	a, _ := rig(t)
@@ -40,7 +40,7 @@ func TestARegisterThatIsKeptSinceTheSessionsWereListedIsNotTaken(t *testing.T) {
 	for id := range seq.SectionID(300) {
 		regs = append(regs, seq.SectionRegister(id))
 	}
-	far := regs[299] // its read is a message of its own, after that of the sessions
+	far := regs[299] // its read is a second message, after the read of the sessions
 	if _, err := b.tryPrepare(bob, 1, section); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 // its promise is {attached[r], session} and its life heldLife, so that no other session is
 // promised it.
 type own struct {
-	life   int64 // create revision of its key by the newest answer; 0: there is none, or it is not known
+	life   int64 // create revision of its key by the newest answer; zero if the key is missing or unknown
 	lifeAt int64 // revision of that answer
 
 	attached map[seq.Register]uint64
@@ -28,8 +28,8 @@ type own struct {
 	// written are registers that may carry the life by a STEP and are not attached. One that
 	// does not come to be is to be released: no other could take it while the session lives.
 	written map[seq.Register]written
-	// giving are the releases that etcd has not answered yet. What it shows of their epochs is
-	// not taken for the session's any more.
+	// giving are the releases that etcd has not answered yet. Their epochs no longer count as the
+	// session's, even if etcd still shows them.
 	giving map[slot]giving
 
 	over     bool          // this process has asked for its end, or learnt of it: its key is not made again

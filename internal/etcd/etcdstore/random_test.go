@@ -131,7 +131,7 @@ func (w *world) trouble(ctx context.Context) {
 	}
 }
 
-// fate is that of a message of any process.
+// fate draws the fate of a message of any process.
 func (w *world) fate(t etcdstore.Txn) etcdmodel.Fate {
 	const usual = 4 * time.Millisecond
 	f := etcdmodel.Fate{There: w.upTo(usual), Back: w.upTo(usual)}

@@ -22,8 +22,8 @@ type record struct {
 	keptSince time.Duration
 }
 
-// before says what of r, which an answer of the same or a later revision showed, is less than
-// in old; empty: nothing, as it must be.
+// before describes how r is behind old. r comes from an answer of the same or a later revision, so a sound
+// etcd makes it return "".
 func (r record) before(old record) string {
 	switch {
 	case r.modified < old.modified:
@@ -167,7 +167,7 @@ func (s *records) read(ctx context.Context, regs []seq.Register) error {
 	})
 }
 
-// readPage is how many registers one transaction of a read by prefix gives.
+// readPage is the number of registers in one transaction of a read by prefix.
 const readPage = 2048
 
 // readPrefix looks at all registers whose name starts so, and names them in order.

@@ -10,10 +10,10 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Renew implements quorum.Store: one write of the session's key, which is answered with all
-// sessions and the version of the routes. It fails while etcd takes no writes. Attach writes
-// only what no STEP under the present life of the key has written. Lost is always empty: what
-// is kept for a session is lost only with its key, and that is a Reset.
+// Renew implements quorum.Store. It writes the session's key once, and the answer has all sessions and the
+// version of the routes. It fails while etcd takes no writes. Attach writes only registers that no STEP
+// under the present life of the key has written. Lost is always empty, because a session loses its
+// registers only together with its key, which is a Reset.
 func (s *Store) Renew(ctx context.Context, req quorum.RenewRequest) (quorum.RenewReply, error) {
 	reply, err := s.renew(ctx, req)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Store) sweep(ctx context.Context, req quorum.RenewRequest) {
 	}
 }
 
-// give sends releases of a session. What etcd has answered is not sent again.
+// give sends the releases of a session that etcd has not answered yet.
 func (s *Store) give(ctx context.Context, who seq.Session, due []giving) error {
 	if len(due) == 0 {
 		return nil
@@ -144,8 +144,7 @@ func (s *Store) attachAll(ctx context.Context, req quorum.RenewRequest, life int
 	return refused, nil
 }
 
-// Release implements quorum.Store. What it could not write is repeated by the renewals of the
-// session, if it has any.
+// Release implements quorum.Store. If a write fails, the renewals of the session repeat it, if it has any.
 func (s *Store) Release(ctx context.Context, req quorum.ReleaseRequest) (string, error) {
 	if err := s.release(ctx, req); err != nil {
 		return "", fmt.Errorf("release: %w", err)

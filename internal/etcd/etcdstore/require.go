@@ -16,9 +16,9 @@ func (m meta) tooNew() error {
 	return fmt.Errorf("%w: this build speaks %d, the cluster requires %d: start a newer build", seq.ErrProtocol, version.Protocol, m.Required)
 }
 
-// Require raises the protocol that sessions must speak; it never falls. Since every write
-// compares the meta, an older build writes nothing more. A live session that is older refuses
-// it: seq.ErrProtocol, with its name. Other errors are those of KV, of remeta, and of ctx.
+// Require raises the protocol that sessions must speak, and never lowers it. Older builds then write
+// nothing more, because every write compares the meta. If a live session is older, Require fails with
+// seq.ErrProtocol and the session's name. Other errors come from KV, remeta and ctx.
 func (s *Store) Require(ctx context.Context, protocol int) error {
 	if err := s.require(ctx, protocol); err != nil {
 		return fmt.Errorf("require protocol %d in etcd below %s: %w", protocol, s.cluster.prefix, err)

@@ -19,7 +19,8 @@ type decision struct {
 	next    register
 	body    []byte
 	setBody bool
-	// guard is the session that must not live any more with guardLife; guardLife 0: none must.
+	// guard is the session that must not live any more with guardLife. If guardLife is zero, there is no
+	// such session.
 	guard     seq.Session
 	guardLife int64
 }

@@ -18,10 +18,10 @@ const DefaultMaxLease = 30 * time.Second
 type Config struct {
 	KV       KV
 	Prefix   string           // of all keys, such as /seqsvr
-	Clock    clock.Clock      // nil: the machine's
-	Wall     func() time.Time // nil: time.Now
-	MaxLease time.Duration    // longest lease that may be asked for; 0: DefaultMaxLease
-	Logger   *slog.Logger     // nil: none
+	Clock    clock.Clock      // if nil, the machine's
+	Wall     func() time.Time // if nil, time.Now
+	MaxLease time.Duration    // longest lease that may be requested; zero means DefaultMaxLease
+	Logger   *slog.Logger     // if nil, nothing is logged
 }
 
 // Store is a cluster in etcd as one replica. Each process has one of its own; what it
@@ -181,7 +181,7 @@ func (s *Store) ballot(ctx context.Context, ref quorum.Ref, secret seq.Secret, b
 	return reply, nil
 }
 
-// Observe writes a key that says nothing, for the list of sessions that is answered, and takes
-// those for dead that have been silent for their lease. It is for processes that wait for
-// others to go and have no session to renew: call it five times a lease.
+// Observe writes a key without meaning, because the answer lists the sessions. A session that was silent
+// for its lease counts as dead. A process that waits for others to go, and has no session to renew, calls
+// it five times a lease.
 func (s *Store) Observe(ctx context.Context) error { return s.watch.write(ctx) }

@@ -8,19 +8,19 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// sweep removes what sessions of the past have left: the marks of those that have ended, and the
-// names whose latest session is gone.
+// sweep removes the leftovers of past sessions: the marks of ended sessions, and the names whose latest
+// session is gone.
 //
-// A mark keeps its session from being made by a message that was under way when it ended, and a
-// name tells those of each other who make sessions of it at the same time. How long a message may
-// be under way no clock bounds. But each that makes a session compares the revision of the key
-// swept. So that key is written first, and a message from before it makes no session any more,
-// whenever it comes; only then go the marks and names that were there when it was written. One
-// that was written again since stays.
+// A mark keeps its session from being made by a message that was under way when the session ended. A name
+// shows two processes that make sessions of it at the same time each other. No clock bounds how long a
+// message may be under way. But each message that makes a session compares the revision of the key swept.
+// So sweep writes that key first, and an earlier message makes no session any more, whenever it comes. Only
+// then it removes the marks and names that were there when the key was written. It keeps a mark or name
+// that was written again since.
 //
-// What is lost with a mark is that a process is told of an end it has not learnt of, where a parent
-// or an operator ended its session and it goes on: it makes the session anew, under a new life by
-// which nothing is kept for it, and is told of a reset, as after a silence.
+// Without the mark a process may not learn of its end, if a parent or an operator ended its session and the
+// process goes on. It makes the session again, under a new life for which no register is kept, and receives
+// a reset, as after a silence.
 func (b *beats) sweep(ctx context.Context) error {
 	keys := b.cluster.keys
 	list := []Op{all(keys.marks()), all(keys.names()), all(keys.sessions())}

@@ -43,11 +43,11 @@ type register struct {
 	accepted seq.Epoch // <= promised
 	max      uint64
 	bodyMax  uint64 // the max that came with the body
-	// life is the create revision of the key of promised.Session when it wrote this; 0: the
-	// register is not kept for it.
+	// life is the create revision that the key of promised.Session had when it wrote this. Zero means that
+	// the register is not kept for the session.
 	life     int64
 	released seq.Epoch   // the promised epoch, once it was given up
-	reserved seq.Session // that it was released to; 0: none
+	reserved seq.Session // the session that it was released to; may be zero
 	seal     uint64      // LeaseItem.Seal of the release
 }
 
@@ -89,7 +89,7 @@ type session struct {
 	// Wall is the wall clock of the process at the beat, milliseconds since 1970. Zero means a build of
 	// before.
 	Wall     int64 `json:",omitempty"`
-	Protocol int   `json:",omitempty"` // that the node speaks; 0: a build of before
+	Protocol int   `json:",omitempty"` // that the node speaks; zero if its build is older than the field
 }
 
 // former is the value of n/<name>.
@@ -107,15 +107,15 @@ type meta struct {
 	Spaces  []seq.Space
 	Floors  quorum.Floors
 	Making  bool // init or a restore has not finished
-	// Before is the era that registers may still be of while a new one is made of them in place; nil:
-	// they are of Era.
+	// Before is the era that registers may still be of while they are converted in place. If nil, all are
+	// of Era.
 	Before *seq.Era `json:",omitempty"`
 	// Origin and Binding are what Identity tells of the incarnation, of an era that was restored. If
 	// Binding is zero, it is derived from the UUID.
 	Origin  seq.ClusterID `json:",omitzero"`
 	Binding seq.ClusterID `json:",omitzero"`
-	Poison  string        // why nothing may be written any more; empty: it may
-	// Required is the protocol that sessions must speak; 0: any.
+	Poison  string        // why nothing may be written any more; empty while writes are allowed
+	// Required is the protocol that sessions must speak. Zero means any.
 	Required int `json:",omitempty"`
 }
 
@@ -139,7 +139,7 @@ func (m meta) poison() string {
 	return m.Poison
 }
 
-// encode is for the values that are no registers.
+// encode encodes the values of keys that are no registers.
 func encode(key string, v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -19,20 +19,20 @@ type seen struct {
 	session
 	life int64 // create revision
 	beat int64 // mod revision
-	// quiet is how long the beat has not changed, as answers to own writes showed it, and
-	// last is when the latest of these came.
+	// quiet is the time without a change of the beat, measured between answers to own writes. last is the
+	// time of the latest of these answers.
 	quiet, last time.Duration
 }
 
-// term is how long the beat must be quiet before the session may be taken for dead, on a clock
-// that may be fast, while its holder's may be slow: see quorum.Rho.
+// term returns how long the beat must be quiet before the session counts as dead. Own clocks may be fast
+// and the holder's slow: see quorum.Rho.
 func (b *seen) term() time.Duration { return b.Lease + time.Duration(2*quorum.Rho*float64(b.Lease)) }
 
-// most is how much one answer can add to quiet. After an outage of etcd, in which nothing could
-// be written, each holder so has the time for some beats.
+// most returns the limit of what one answer adds to quiet. So after an outage of etcd, in which nobody
+// could write, each holder has the time for some beats.
 func (b *seen) most() time.Duration { return b.Lease * 2 / 5 }
 
-// left is until the session may be taken for dead if no beat comes: never more than its lease.
+// left returns the time until the session counts as dead if no beat comes, and at most the session's lease.
 func (b *seen) left() time.Duration {
 	return max(1, min(b.Lease, b.term()-b.quiet))
 }

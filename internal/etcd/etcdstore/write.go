@@ -21,8 +21,8 @@ const (
 // item is one register of a batch. Two of one register are decided one after the other.
 type item struct {
 	register seq.Register
-	// rule decides on the state as far as it is known, under Store.mu; life is that of the
-	// batch's session.
+	// rule decides on the state as far as it is known, under Store.mu. life is the life of the batch's
+	// session.
 	rule   func(r record, life int64) decision
 	result quorum.Result
 	done   bool
@@ -95,8 +95,8 @@ func (b *batch) wave() []*item {
 	return wave
 }
 
-// decide applies the rules to what is known, and names the registers that must be read first.
-// What is to be written can rest on anything: it is compared.
+// decide applies the rules to the known records, and returns the registers that must be read first. A
+// decision to write may rest on an old record, because the write compares it.
 func (w *writer) decide(b *batch, wave []*item) (unread []seq.Register) {
 	b.life = w.own.lifeOf(b.who)
 	for _, it := range wave {

@@ -86,11 +86,10 @@ func (r *Report) checkUnique(calls []*Call) {
 	}
 }
 
-// checkMonotonic sweeps from the largest number down. Before it looks at a call
-// it has passed every call that reaches as high as this one's First, and keeps
-// the one of them that ended first. If that had ended before this one began,
-// this one should have got larger numbers; if not, none of them had. No call is
-// held against itself, since it does not end before it begins.
+// checkMonotonic sweeps the calls from the largest number down. When it comes to a call, it has passed
+// every call that reaches as high as this call's First, and has kept the passed call that ended first. If
+// the kept call had ended before this call began, this call should have got larger numbers. If not, no
+// passed call had. No call is held against itself, since it does not end before it begins.
 //
 // Equal readings of the clock count as overlap: they do not tell the order.
 func (r *Report) checkMonotonic(calls []*Call) {

@@ -2,12 +2,12 @@ package history
 
 import "errors"
 
-// What Report.Err wraps.
+// Errors that Report.Err wraps.
 var (
 	// ErrDuplicate breaks U: a number of a key was handed out twice.
 	ErrDuplicate = errors.New("number handed out twice")
-	// ErrRegression breaks M: a call got numbers that are not all above those of
-	// a call that had ended before it began.
+	// ErrRegression breaks M: the numbers of a call are not all above the numbers of a call that had ended
+	// before it began.
 	ErrRegression = errors.New("smaller number after a larger one")
 	// ErrHole breaks X1: no request has a number below where its key stands.
 	ErrHole = errors.New("hole in an exact space")

@@ -32,7 +32,7 @@ func CheckExact(calls []Call, logs map[Key]Log) Report {
 
 // request is all calls with one id.
 type request struct {
-	answer *Call // the first that came, begun when the request was first sent; nil: none
+	answer *Call // the first answer, begun when the request was first sent; may be nil
 	calls  []*Call
 }
 

@@ -40,8 +40,8 @@ type Call struct {
 	Client int
 	// Err is why the call failed. It is empty if and only if it succeeded.
 	Err string
-	// ID is of the request, in a space of mode=exact; empty: it had none. Calls of one key and ID
-	// are one request that was repeated.
+	// ID is the request id in a space of mode=exact, or empty. Calls of one key and ID are one request that
+	// was repeated.
 	ID       string
 	Sent     int  // how often its caller sent it in this call; 0 and 1: once
 	Replayed bool // the answer says that the request had its numbers before

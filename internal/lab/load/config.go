@@ -24,14 +24,14 @@ type Config struct {
 	Callers  int           // 1 to MaxCallers
 	Warmup   time.Duration // before the measured time, at least 0
 	Duration time.Duration // measured, more than 0, at most MaxDuration
-	// Rate is how many numbers a second are asked for over all callers, PerCall at a
-	// time. 0: as many as there can be.
+	// Rate is the number of numbers that all callers together ask for in a second, PerCall at a time. Zero
+	// means as many as possible.
 	Rate    float64
 	PerCall int // numbers of one call, at least 1; only Rate looks at it
-	// Sample is how many calls of a caller make one whose time is taken, where there is no
-	// Rate; 0 and 1: all of them. Whatever it is, all are counted.
+	// Sample is the number of calls of a caller for each call whose time is taken, if there is no Rate.
+	// With zero or one the time of every call is taken. Every call is counted in any case.
 	Sample int
-	// Timeout of one call; 0: none but the end of the run's context.
+	// Timeout bounds one call. Zero means that only the end of the run's context bounds it.
 	Timeout time.Duration
 	// Code names the kind of an error for Result.Errors. Nil: its text.
 	Code func(error) string

@@ -8,8 +8,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Bounds of the histograms: 64 ns to ten minutes, to three digits. What lies outside
-// is counted at the bound.
+// Bounds of the histograms: 64 ns to ten minutes, to three digits. A value outside is counted at the bound.
 const (
 	leastNS = 100
 	mostNS  = int64(10 * time.Minute)
@@ -18,8 +17,8 @@ const (
 
 func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(leastNS, mostNS, digits) }
 
-// page is how many latencies a caller keeps before it hands them to a histogram: one
-// lock for so many, and a few cache lines a caller rather than a histogram.
+// page is the number of latencies that a caller keeps before it hands them to a histogram. A page costs one
+// lock, and a caller keeps a few cache lines instead of a histogram.
 const page = 64
 
 // shard is one histogram of several callers.

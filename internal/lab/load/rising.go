@@ -6,7 +6,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// places is how many UIDs are watched at most; a power of two.
+// places limits the watched UIDs; a power of two.
 const places = 4096
 
 // Rising checks, for a sample of the UIDs, that a call which begins after another one
@@ -36,13 +36,13 @@ type watch struct {
 
 // Mark is a call that Before saw begin.
 type Mark struct {
-	watch *watch // nil: not of the sample
+	watch *watch // nil if the UID is not in the sample
 	top   uint64
 }
 
-// NewRising watches up to 4,096 of the users: where all are called alike and there are
-// more, those of one share of all hashes, so that the others are told apart without
-// looking at memory.
+// NewRising watches up to 4,096 of the users. If there are more users and all are called alike, it watches
+// the users whose hashes fall into one share. So a call for another user is recognised without looking at
+// memory.
 func NewRising(u *Users) *Rising {
 	r := &Rising{}
 	if u.alike {
@@ -73,7 +73,7 @@ func hash(uid seq.UID) uint64 {
 	return h ^ h>>32
 }
 
-// Before is to be called as a call for uid begins. What it gives goes to After.
+// Before must be called when a call for uid begins. Its Mark goes to After.
 func (r *Rising) Before(uid seq.UID) Mark {
 	h := hash(uid)
 	if h&r.skip != 0 {
@@ -104,8 +104,8 @@ func (r *Rising) After(m Mark, first, last seq.Seq) {
 	}
 }
 
-// Verdict is how many calls were checked and how many got too small a number, with the
-// first of those; nil if there is none.
+// Verdict returns the number of checked calls, the number of calls with too small a number, and the first
+// of these or nil.
 func (r *Rising) Verdict() (checked, broken uint64, first *Fall) {
 	for i := range r.watched {
 		checked += r.watched[i].seen.Load()

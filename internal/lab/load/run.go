@@ -191,8 +191,8 @@ func (r *run) brisk(ctx context.Context, id int) {
 	}
 }
 
-// timetable is the time between two calls of a caller and when the first is due;
-// callers take turns. 0: no timetable.
+// timetable returns the time between two calls of a caller and the time when its first call is due. Callers
+// take turns. Without a timetable both are zero.
 func (r *run) timetable(id int) (every, first int64) {
 	if r.cfg.Rate == 0 {
 		return 0, 0

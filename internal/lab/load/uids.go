@@ -9,7 +9,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Dist is how often each of the UIDs is called.
+// Dist names the distribution of the calls over the UIDs.
 type Dist string
 
 // The distributions.

@@ -17,13 +17,13 @@ import (
 // All methods but Close are safe for concurrent use.
 type Cluster struct {
 	*Layout
-	processes []*Process // in the order of Layout.Nodes, then those of AddStore and of further Sets
+	processes []*Process // in the order of Layout.Nodes, then AddStore's and the further Sets' processes
 	make      func(Node) *Process
 }
 
-// Start lays out a directory, or takes up the cluster in it, and starts everything.
-// It does not wait until the cluster serves: WaitReady does. The caller must Close.
-// Errors are those of Open, or a process that could not be started.
+// Start lays out a directory, or takes up the cluster in it, and starts everything. It does not wait until
+// the cluster serves: WaitReady does. The caller must Close. Start returns the errors of Open, or the error
+// of a process that it could not start.
 func Start(cfg Config) (*Cluster, error) {
 	layout, err := Open(cfg)
 	if err != nil {

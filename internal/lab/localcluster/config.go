@@ -25,27 +25,27 @@ const (
 // Config of a cluster. DefaultConfig has the defaults.
 type Config struct {
 	Dir       string // everything the cluster keeps; made if missing; required
-	ClusterID string // of a new directory; empty: one is drawn; of an old one: must be the same or empty
+	ClusterID string // of a new directory, drawn if empty; of an old directory it must be the same or empty
 	Stores    int    // 1 to MaxStores; fixed by the first start in Dir; none with Etcd
 	Allocs    int    // 1 to MaxAllocs; may differ from start to start
 	Routers   int    // 1 to MaxRouters; may differ from start to start
 	Sets      int    // how many such clusters divide the sections, behind the same routers; 0 or 1: one; never fewer than before
 
-	// Listen and HTTP are the addresses, host:port, of the first router. Empty, or
-	// port 0: a port that stays the same over restarts is picked.
+	// Listen and HTTP are the addresses, host:port, of the first router. If an address is empty or its port
+	// is zero, Open picks a port that stays the same over restarts.
 	Listen string
 	HTTP   string
-	// RESP is the address of the first router for clients of Redis, likewise; empty: none.
+	// RESP is the address of the first router for clients of Redis, likewise. If empty, there is none.
 	RESP string
-	// Console is the address of the first router's console, likewise; empty: none.
+	// Console is the address of the first router's console, likewise. If empty, there is none.
 	Console string
 
 	// Bin holds the binaries storesvr, allocsvr and router. Empty: the folder of the
 	// running executable. Only Start looks at it.
 	Bin string
 
-	Lease         time.Duration // of every AllocSvr; 0: its default
-	GossipProfile string        // fast, lan or wan; empty: the daemons' default
+	Lease         time.Duration // of every AllocSvr; zero means its default
+	GossipProfile string        // fast, lan or wan; if empty, the daemons' default
 	Supervise     bool          // run each AllocSvr below a supervising parent
 
 	// Etcd, if it is Given, keeps the registers in place of stores. Dir then belongs to the
@@ -57,13 +57,13 @@ type Config struct {
 	// encrypted gossip. The files are below Dir, and the CA stays the same.
 	Secure bool
 
-	// Sections and Step of the default space, and further spaces as `storesvr init
-	// --space` takes them: used when a new directory is initialised. 0: the defaults.
+	// Sections and Step of the default space, and further spaces as `storesvr init --space` takes them.
+	// They are used when a new directory is initialised. Zero means the defaults.
 	Sections uint32
 	Step     uint64
 	Spaces   []string
 
-	// Zones are given to the nodes of each role in turn; none: nodes are in no zone.
+	// Zones are given to the nodes of each role in turn. If empty, nodes are in no zone.
 	Zones []string
 
 	// Host gives a node, by its name, another address than 127.0.0.1, and Wrap changes
@@ -72,10 +72,10 @@ type Config struct {
 	Host func(name string) string
 	Wrap func(name string, argv []string) []string
 
-	set  string  // of a further Set: its name, which begins those of its nodes
+	set  string  // of a further Set: its name, with which its nodes' names begin
 	root *Layout // of a further Set: the first one
 
-	// Roles are those whose processes there are; empty: all. The layout has them all.
+	// Roles are the roles whose processes run. If empty, all run. The layout has all roles.
 	Roles []Role
 
 	// Args are appended to the command line of every process of a role.
@@ -106,7 +106,7 @@ func (c Config) Planned() (nodes []Node) {
 	return nodes
 }
 
-// stores is how many StoreSvr there are.
+// stores returns the number of StoreSvr.
 func (c Config) stores() int {
 	if c.Etcd.Given() {
 		return 0
@@ -127,7 +127,7 @@ func (c Config) AllSpaces() ([]seq.Space, error) {
 	return spaces, nil
 }
 
-// zone is that of the i-th node of a role.
+// zone returns the zone of the i-th node of a role.
 func (c Config) zone(i int) string {
 	if len(c.Zones) == 0 {
 		return ""

@@ -1,5 +1,5 @@
-// Package localcluster lays out and runs a whole cluster on this machine: its
-// directory, addresses and cluster id, and one real process a daemon.
+// Package localcluster lays out and runs a whole cluster on this machine: its directory, addresses and
+// cluster id, and one real process a daemon.
 //
 // It guarantees that
 //
@@ -12,7 +12,8 @@
 //
 // The registers are in stores, or with Config.Etcd in an etcd that is there already.
 //
-// The layout (Open) also serves the development mode that runs all daemons inside
-// one process. What belongs here is starting, stopping and hurting local processes.
-// What they do, load and verdicts belong to the commands and the tests.
+// The layout (Open) also serves the development mode that runs all daemons inside one process.
+//
+// What belongs here: starting, stopping and hurting local processes. What does not: the work of the
+// processes, load and verdicts, which belong to the commands and the tests.
 package localcluster

@@ -25,9 +25,9 @@ type inEtcd struct {
 	Era    seq.Era `json:"era"`
 }
 
-// InitialiseEtcd makes the directory's cluster below the prefix of l.Etcd if there is none, and
-// finds it again otherwise. What is there is never changed. Errors: ErrConfig for a cluster of
-// another id; ErrState for one that is not the one this directory had, or is gone; those of
+// InitialiseEtcd makes the directory's cluster below the prefix of l.Etcd if there is none, and finds it
+// again otherwise. It never changes an existing cluster. It fails with ErrConfig for a cluster of another
+// id, and with ErrState if this directory's cluster is gone or is another one. Other errors are from
 // etcdclient and etcdstore.
 func (l *Layout) InitialiseEtcd(ctx context.Context, cfg Config) error {
 	ctx, cancel := context.WithTimeout(ctx, etcdPatience)

@@ -37,7 +37,7 @@ type Node struct {
 	Console string `json:"console,omitempty"` // likewise
 	Gossip  string `json:"gossip"`            // membership, host:port
 	Zone    string `json:"zone,omitempty"`
-	Set     string `json:"set,omitempty"` // a further Set that it is of; empty: the first one
+	Set     string `json:"set,omitempty"` // the further Set of the node; empty for the first Set
 	Dir     string `json:"-"`             // its data directory below Config.Dir
 }
 
@@ -47,7 +47,7 @@ type Layout struct {
 	ClusterID string
 	Nodes     []Node // stores, then allocators, then routers
 	Dir       string
-	Secured   *Secured         // nil: plaintext, and everybody may do everything
+	Secured   *Secured         // if nil, everything is plaintext and every caller may do everything
 	Set       string           // its name, of a Set that was added to another cluster; else empty
 	Others    []*Layout        // the further Sets, without routers
 	Etcd      etcdclient.Flags // that it keeps its registers in, if it is Given
@@ -67,7 +67,7 @@ type state struct {
 	Shared      bool   `json:"shared,omitempty"` // of a further Set: it was given its share of the sections
 	Nodes       []Node `json:"nodes"`            // as of the last start; for people and tools
 
-	Etcd *inEtcd `json:"etcd,omitempty"` // that it keeps its registers in; nil: in stores
+	Etcd *inEtcd `json:"etcd,omitempty"` // that it keeps its registers in; nil if they are in stores
 }
 
 const stateFile = "cluster.json"

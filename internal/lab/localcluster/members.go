@@ -27,8 +27,8 @@ type EtcdConfig struct {
 	Wrap func(name string, argv []string) []string // as Config.Wrap
 }
 
-// Etcd is one that runs: members etcd-1, etcd-2 ..., a process each, whose role is that of
-// stores. All methods but Close are safe for concurrent use.
+// Etcd is a running etcd with the members etcd-1, etcd-2 ..., a process each, in the role of stores. All
+// methods except Close are safe for concurrent use.
 type Etcd struct {
 	members []*Process
 	guard   net.Listener // of the ports; nil with EtcdConfig.Host

@@ -16,7 +16,7 @@ import (
 // block, and no cluster takes the address of a daemon that is being restarted.
 const (
 	blockSize  = 128
-	firstBlock = 10_000 / blockSize // ports below are often those of other services
+	firstBlock = 10_000 / blockSize // other services often use the ports below
 )
 
 // portWait bounds how long a kept address may still be held by what was killed a

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// poll is how often a condition in another process is looked at.
+// poll is the time between two looks at a condition in another process.
 const poll = 10 * time.Millisecond
 
 // Process is one daemon of the cluster, running or not. Its node never changes. All
@@ -255,9 +255,9 @@ func (p *Process) child(parent int) (*os.Process, error) {
 	return handle, nil
 }
 
-// Stop asks the process to leave (SIGTERM) and waits until it has. When ctx ends
-// first it is killed, and the error is that of ctx. A process that left with
-// another exit code than 0, or as is not its way, is ErrExited. Stopping one that does not run does nothing.
+// Stop asks the process to leave (SIGTERM) and waits until it has left. If ctx ends first, Stop kills the
+// process and returns an error that wraps ctx.Err(). If the process left in another way than it should,
+// such as with an exit code, the error is ErrExited. Stop does nothing if the process does not run.
 func (p *Process) Stop(ctx context.Context) error {
 	r, err := p.current()
 	if err != nil {

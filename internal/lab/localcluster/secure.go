@@ -18,7 +18,7 @@ import (
 	"github.com/seqsvr/seqsvr/membership"
 )
 
-// How long what Secured makes holds. Certificates are made anew by each start.
+// Validity of the certificates of a Secured. Each start issues new ones.
 const (
 	caValid   = 10 * 365 * 24 * time.Hour
 	certValid = 365 * 24 * time.Hour
@@ -184,7 +184,8 @@ func (s *Secured) Open(n Node, log *slog.Logger) (secured *rpc.TLS, guard *auth.
 	return secured, guard, keys, err
 }
 
-// dial is how an operator connects to nodes of a role in any Set; plaintext for nil.
+// dial returns the options by which an operator connects to nodes of a role in any Set. For nil the
+// connection is plaintext.
 func (s *Secured) dial(role Role) ([]grpc.DialOption, error) {
 	if s == nil {
 		return nil, nil

@@ -15,13 +15,13 @@ import (
 	"github.com/seqsvr/seqsvr/sets"
 )
 
-// furtherSets is how many Sets there are beside the first one.
+// furtherSets returns the number of Sets beside the first one.
 func (c Config) furtherSets() int { return max(0, c.Sets-1) }
 
 // setName is what a further Set is called, and its directory.
 func setName(i int) string { return fmt.Sprintf("set-%d", i+2) }
 
-// ofSet is the Config of a further Set: a whole cluster, but for routers.
+// ofSet returns the Config of a further Set: a whole cluster without routers.
 func (c Config) ofSet(i int) Config {
 	c.Sets, c.set = 0, setName(i)
 	c.Dir = filepath.Join(c.Dir, c.set)
@@ -60,7 +60,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// AllNodes are the nodes of all Sets, those of the first one first.
+// AllNodes returns the nodes of all Sets, beginning with the first Set.
 func (l *Layout) AllNodes() []Node {
 	out := slices.Clone(l.Nodes)
 	for _, other := range l.Others {

@@ -1,13 +1,13 @@
-// Package netlab is a network of this machine's own to break: a namespace for each
-// node, and a hub that joins them by a bridge. Whoever breaks it runs inside the hub,
-// so that the machine's own network is not touched and parallel runs cannot meet.
+// Package netlab makes a network of this machine's own to break: a namespace for each node, and a hub that
+// joins them by a bridge. The program that breaks it runs inside the hub, so that the machine's own network
+// is not touched and parallel runs cannot meet.
 //
-// It guarantees that names carry the id of the process that made them, and that what a
-// killed process left behind is removed by the next Sweep, never what still runs.
+// Names carry the id of the process that made them. The next Sweep removes the leftovers of a killed
+// process, and never the namespaces of a process that still runs.
 //
-// What belongs here: namespaces and what passes between them (nftables). It needs root,
-// ip and nft; Available says what is missing. Starting processes belongs to
-// internal/lab/localcluster, what to break and when to the callers.
+// What belongs here: namespaces and the traffic between them (nftables). It needs root, ip and nft.
+// Available says what is missing. What does not: starting processes (internal/lab/localcluster), and what
+// to break and when (the callers).
 package netlab
 
 import "errors"

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// endPatience is how long a program inside may take to stop what it started.
+// endPatience bounds how long a program inside may take to stop its processes.
 const endPatience = 20 * time.Second
 
-// RunAgain makes a network with these nodes and runs this program again in its hub, with
-// the arguments that it had and those of more, which get the prefix to plan the same
-// network by. Namespaces of this kind that a killed process left are removed first, and
-// its own when the program has ended, however it ended.
+// RunAgain makes a network with these nodes and runs this program again in its hub. The program gets its
+// old arguments and the arguments from more, which receives the prefix to plan the same network by.
+// RunAgain first removes namespaces of this kind that a killed process left. It removes its own when the
+// program has ended, however it ended.
 func RunAgain(ctx context.Context, kind string, nodes []string, more func(prefix string) []string, stdout, stderr io.Writer) error {
 	if err := Available(); err != nil {
 		return err
@@ -36,8 +36,8 @@ func RunAgain(ctx context.Context, kind string, nodes []string, more func(prefix
 	return n.RunInside(ctx, append(argv, more(n.prefix)...), stdout, stderr)
 }
 
-// RunInside runs a program in the hub's namespace until it ends. When ctx ends it is
-// sent SIGTERM and waited for; the error is then that of ctx.
+// RunInside runs a program in the hub's namespace until it ends. When ctx ends, RunInside sends it SIGTERM,
+// waits for its end, and returns the error of ctx.
 func (n *Network) RunInside(ctx context.Context, argv []string, stdout, stderr io.Writer) error {
 	// The signal at the parent's death is bound to the thread that starts the child.
 	runtime.LockOSThread()

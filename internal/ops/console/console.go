@@ -16,6 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/process/telemetry"
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
 	"github.com/seqsvr/seqsvr/internal/wire/browser"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 )
 
@@ -52,7 +53,7 @@ type Calls struct {
 type Console struct {
 	cfg     Config
 	shared  *collector
-	streams *rpc.Budget   // that are open, by address
+	streams *gate.Budget  // that are open, by address
 	lookups chan struct{} // has something for each that is under way
 	// streamLife is the constant, but in tests.
 	streamLife time.Duration
@@ -64,7 +65,7 @@ func New(cfg Config) *Console {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Console{cfg: cfg, lookups: make(chan struct{}, maxLookups), streams: rpc.NewBudget(maxStreams), streamLife: streamLife}
+	c := &Console{cfg: cfg, lookups: make(chan struct{}, maxLookups), streams: gate.NewBudget(maxStreams), streamLife: streamLife}
 	g := newGatherer(cfg)
 	c.shared = newCollector(g.gather, g.conns.Close)
 	c.Handler = c.routes()
@@ -84,11 +85,11 @@ const (
 // Serve answers on lis until ctx ends, and closes it. Streams end with ctx.
 func (c *Console) Serve(ctx context.Context, lis net.Listener) error {
 	srv := &http.Server{
-		Handler: rpc.EndTests(c), BaseContext: func(net.Listener) context.Context { return ctx },
+		Handler: gate.EndTests(c), BaseContext: func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(c.cfg.Logger.Handler(), slog.LevelDebug), // a browser that left is no news
 	}
-	rpc.NewSeats(rpc.FilesFor(maxConns, filesShare), c.cfg.Refused).Guard(srv)
+	gate.NewSeats(gate.FilesFor(maxConns, filesShare), c.cfg.Refused).Guard(srv)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(lis) }()
 	select {

@@ -60,10 +60,10 @@ func Open(ctx context.Context, addrs []string, opts ...grpc.DialOption) (*Care, 
 	if list.Version == 1 {
 		c.addresses(ctx, list, left)
 	}
-	if err := c.use(list); err == nil {
-		err = c.catchUp(ctx)
-	} else {
+	if err = c.use(list); err != nil {
 		err = fmt.Errorf("use member list %d: %w", list.Version, err)
+	} else {
+		err = c.catchUp(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.Close())

@@ -2,6 +2,7 @@ package storeadmin_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -117,6 +118,36 @@ func TestAChangeThatWasKilledAfterAnyStepIsTakenUpByTheSameOrder(t *testing.T) {
 		}
 		s[0].stop()
 		wantBases(t, want, group(t, s[1], fresh))
+	}
+}
+
+// A command that does not know what the half of a change leads to would write a list that can neither
+// be finished nor taken back.
+func TestACommandThatCannotReadTheChangeUnderWayBeginsNothing(t *testing.T) {
+	s := founders(t, 3)
+	s[2].stop()
+	fresh, w := learner(t, "n"), &wire{}
+	first := open(t, s[:2]...)
+	steps, err := first.Replace(within(t), "c", fresh.addr, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, steps[:2], nil)
+
+	w.fail("Read", 0)
+	w.cut = true
+	c, err := storeadmin.Open(within(t), addrs(s[:2]...), w.options()...)
+	if !errors.Is(err, seq.ErrNoQuorum) {
+		t.Errorf("opened by no read: %v", err)
+	}
+	if err == nil {
+		_ = c.Close()
+	}
+	second := open(t, s[:2]...)
+	steps, err = second.Replace(within(t), "c", fresh.addr, "")
+	run(t, steps, err)
+	if l := second.List(); l.N() != 3 || l.W != 2 {
+		t.Errorf("list %+v", l)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 )
 
 // Bounds of an admin connection. A profile may take a minute.
@@ -89,7 +89,7 @@ func say(w http.ResponseWriter, code int, text string) {
 // then: nothing depends on them. Nil after ctx ended; else why the listener failed.
 func (a Admin) Serve(ctx context.Context, lis net.Listener) error {
 	srv := &http.Server{
-		Handler:           rpc.EndTests(a.Handler()),
+		Handler:           gate.EndTests(a.Handler()),
 		ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(a.Logger.Handler(), slog.LevelWarn),
 	}

@@ -3,7 +3,7 @@ package telemetry
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 )
 
 var (
@@ -14,7 +14,7 @@ var (
 )
 
 // SendAdmission gives the metrics of what bounds a daemon's work.
-func SendAdmission(ch chan<- prometheus.Metric, a *rpc.Admission) {
+func SendAdmission(ch chan<- prometheus.Metric, a *gate.Admission) {
 	admissionInWork.Send(ch, float64(a.InWork()))
 	admissionLimit.Send(ch, float64(a.Limit()))
 	admissionWaiting.Send(ch, float64(a.Waiting()))

@@ -35,7 +35,7 @@ type Calls struct {
 
 type endedKey struct{ method, code string }
 
-// Options put the counting into a server; they go to rpc.NewServer.
+// Options put the counting into a server; they go to gate.NewServer.
 func (c *Calls) Options() []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(c.unary), grpc.ChainStreamInterceptor(c.stream)}
 }

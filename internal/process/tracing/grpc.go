@@ -44,7 +44,7 @@ func rare(method string) bool {
 }
 
 // ServerOptions put a span around each unary call of a server; they go to
-// rpc.NewServer. None for nil.
+// gate.NewServer. None for nil.
 func (t *Tracer) ServerOptions() []grpc.ServerOption {
 	if t == nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 )
 
 // The attributes of a request, by OpenTelemetry's conventions.
@@ -41,7 +41,7 @@ func (t *Tracer) HTTP(next http.Handler, quiet ...string) http.Handler {
 			return
 		}
 		defer span.End()
-		out := rpc.Watch(w)
+		out := gate.Watch(w)
 		next.ServeHTTP(out, r)
 		method := known(r.Method)
 		span.SetName(method + " " + r.Pattern)

@@ -5,11 +5,54 @@ import (
 	"context"
 	"net"
 
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
 )
+
+// AuthHeader is the metadata key, and the HTTP header, with "Bearer" and a token.
+const AuthHeader = "authorization"
+
+// ShownInfo is the AuthInfo of a connection whose certificate was looked at.
+type ShownInfo struct {
+	credentials.TLSInfo
+	Evidence auth.Evidence
+}
+
+// AuthInfo is what the handshake found out about the peer of a call; nil for none.
+func AuthInfo(ctx context.Context) credentials.AuthInfo {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return nil
+	}
+	if info, ok := p.AuthInfo.(interface{ Handshake() credentials.AuthInfo }); ok {
+		return info.Handshake()
+	}
+	return p.AuthInfo
+}
+
+// WhoOf is what the caller of a call shows.
+func WhoOf(ctx context.Context) (w auth.Credentials) {
+	if info, ok := AuthInfo(ctx).(ShownInfo); ok {
+		w.Evidence = info.Evidence
+	}
+	w.Token, w.Err = auth.Bearer(metadata.ValueFromIncomingContext(ctx, AuthHeader))
+	return w
+}
+
+// CallerOf is whom an Admission takes the one for whom w speaks for: his token or the
+// identity in his certificate; nil for neither.
+func CallerOf(w auth.Credentials) any {
+	switch {
+	case w.Token != "":
+		return w.Token
+	case w.Evidence.Identity.Role != "":
+		return w.Evidence.Identity
+	}
+	return nil
+}
 
 // ForHeader is the metadata key by which a router names the caller that it asks for. It gives
 // no right: it keeps the shares of those behind one router apart, and names them in changes.

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/tests/tlstest"
@@ -34,7 +35,7 @@ func TestARouterAloneSaysForWhomItAsks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		secured := mustTLS(t, ca.Issue(t.TempDir(), "server", -time.Hour, as(t, "spiffe://c/alloc/a1")))
+		secured := tlstest.Open(t, ca.Issue(t.TempDir(), "server", -time.Hour, tlstest.As(t, "spiffe://c/alloc/a1")))
 		if guard != nil {
 			secured.Identify("c", false)
 		}
@@ -46,11 +47,11 @@ func TestARouterAloneSaysForWhomItAsks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		srv := rpc.NewServer(rpc.ServerConfig{Creds: creds, Auth: guard})
+		srv := gate.NewServer(gate.ServerConfig{Creds: creds, Auth: guard})
 		pb.RegisterSegmentServer(srv, namer{guard: guard})
 		ctx, stop := context.WithCancel(context.Background())
 		done := make(chan error, 1)
-		go func() { done <- rpc.Serve(ctx, srv, lis) }()
+		go func() { done <- gate.Serve(ctx, srv, lis) }()
 		unproved := [3]string{"host 127.0.0.1 for caller/behind", "host 127.0.0.1", "host 127.0.0.1"}
 		for uri, want := range map[string][3]string{ // the name, who says so without proof, and what is passed on
 			"spiffe://c/caller/chat": {"caller/chat", "", "caller/chat"},
@@ -60,7 +61,7 @@ func TestARouterAloneSaysForWhomItAsks(t *testing.T) {
 			if guard == nil {
 				want = unproved
 			}
-			conn, err := rpc.Dial(lis.Addr().String(), mustTLS(t, ca.Issue(t.TempDir(), "client", 0, as(t, uri))).DialOptions()...)
+			conn, err := rpc.Dial(lis.Addr().String(), tlstest.Open(t, ca.Issue(t.TempDir(), "client", 0, tlstest.As(t, uri))).DialOptions()...)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -191,7 +191,8 @@ func peerOf(ctx context.Context) string {
 	return ""
 }
 
-func (c *Changes) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+// Unary has unary calls of a server watched.
+func (c *Changes) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	if auth.Methods[info.FullMethod].Change == nil {
 		return next(ctx, req)
 	}
@@ -203,7 +204,8 @@ func (c *Changes) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo
 	return reply, err
 }
 
-func (c *Changes) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+// Stream has streams of a server watched.
+func (c *Changes) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	if auth.Methods[info.FullMethod].Change == nil {
 		return next(srv, stream)
 	}

@@ -78,6 +78,31 @@ func (target targets) GetRequestMetadata(ctx context.Context, _ ...string) (map[
 // RequireTransportSecurity implements credentials.PerRPCCredentials: the name is no secret.
 func (targets) RequireTransportSecurity() bool { return false }
 
+// Addressee tells whether calls are for this server: for its cluster, for the life of that, and from a
+// build that is near enough. Safe for concurrent use.
+type Addressee struct {
+	cluster func() string
+	life    lifeCheck
+}
+
+// NewAddressee returns the addressee of a server's cluster, empty while it is not known, and of its
+// life, likewise. If a function is nil, that is not checked.
+func NewAddressee(cluster func() string, life func() seq.Incarnation) *Addressee {
+	return &Addressee{cluster: cluster, life: lifeCheck{own: life}}
+}
+
+// Check returns seq.ErrProtocol, seq.ErrForeignCluster or seq.ErrStaleEra for a call that is not for
+// this server.
+func (a *Addressee) Check(ctx context.Context) error {
+	if err := ownProtocol().check(ctx); err != nil {
+		return err
+	}
+	if err := checkCluster(ctx, a.cluster); err != nil {
+		return err
+	}
+	return a.life.check(ctx)
+}
+
 // checkCluster refuses a call for another cluster; seq.ErrForeignCluster then.
 func checkCluster(ctx context.Context, own func() string) error {
 	if own == nil {

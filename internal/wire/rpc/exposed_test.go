@@ -14,7 +14,7 @@ import (
 func TestPlaintextIsToldOfBeyondLoopbackAlone(t *testing.T) {
 	files := tlstest.New(t, "ca").Issue(t.TempDir(), "server", 0)
 	with := func(p rpc.Plaintext) *rpc.TLS {
-		secured := mustTLS(t, files)
+		secured := tlstest.Open(t, files)
 		secured.AllowPlaintext(p)
 		return secured
 	}
@@ -28,7 +28,7 @@ func TestPlaintextIsToldOfBeyondLoopbackAlone(t *testing.T) {
 		"with TLS":                {with(rpc.NoPlaintext), nil},
 		"with both":               {with(rpc.AcceptPlaintext), open},
 		"with plaintext dialled":  {with(rpc.DialPlaintext), open},
-		"a certificate, no steps": {mustTLS(t, files), nil},
+		"a certificate, no steps": {tlstest.Open(t, files), nil},
 	} {
 		if got := test.tls.Exposed(addrs...); !slices.Equal(got, test.want) {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)

@@ -73,7 +73,7 @@ func TestOneListenerOfHTTPTakesPlaintextAndTLSWhileAClusterGoesOver(t *testing.T
 	ca := tlstest.New(t, "ca")
 	files, mine := ca.Issue(t.TempDir(), "server", -time.Hour), ca.Issue(t.TempDir(), "mine", 0)
 	for _, plaintext := range []rpc.Plaintext{rpc.NoPlaintext, rpc.AcceptPlaintext, rpc.DialPlaintext} {
-		secured := mustTLS(t, files)
+		secured := tlstest.Open(t, files)
 		secured.AllowPlaintext(plaintext)
 		addr := web(t, secured)
 		silent, err := net.Dial("tcp", addr) // must hold up no other
@@ -101,7 +101,7 @@ func TestAListenerThatTakesBothEndsWithWhatItHasNotGiven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secured := mustTLS(t, tlstest.New(t, "ca").Issue(t.TempDir(), "server", 0))
+	secured := tlstest.Open(t, tlstest.New(t, "ca").Issue(t.TempDir(), "server", 0))
 	secured.AllowPlaintext(rpc.AcceptPlaintext)
 	lis, err := secured.Listen(plain, rpc.OptionalClients)
 	if err != nil {

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -53,6 +55,14 @@ const (
 	RefusedWorkers Reason = "workers"
 )
 
+// Errors of connections and messages. They are seq.ErrOverloaded and seq.ErrBadArgument.
+var (
+	// ErrUnread refuses the calls of a peer that does not read.
+	ErrUnread = fmt.Errorf("%w: replies that were not read", seq.ErrOverloaded)
+	// ErrCompressed refuses a compressed message.
+	ErrCompressed = fmt.Errorf("%w: a compressed message, expected none to be compressed", seq.ErrBadArgument)
+)
+
 // reasons has every reason, the errors that stand for it, and whether it is quiet: an everyday
 // matter, or one with log lines of its own. The first error that a cause wraps decides.
 var reasons = []struct {
@@ -65,9 +75,9 @@ var reasons = []struct {
 	{RefusedCertificate, true, nil},
 	{RefusedForeign, false, []error{seq.ErrForeignCluster, seq.ErrProtocol}},
 	{RefusedQuota, true, []error{seq.ErrQuota}},
-	{RefusedUnread, false, []error{errUnread}},
+	{RefusedUnread, false, []error{ErrUnread}},
 	{RefusedUnfinished, false, nil},
-	{RefusedCompressed, false, []error{errCompressed}},
+	{RefusedCompressed, false, []error{ErrCompressed}},
 	{RefusedStranger, true, nil},
 	{RefusedCancelled, false, nil},
 	{RefusedConnections, false, nil},
@@ -144,7 +154,7 @@ func (r *Refused) Note(reason Reason, address string) {
 	if r == nil {
 		return
 	}
-	address = withoutPort(address)
+	address = Host(address)
 	minute := r.now().Unix() / 60
 	r.mu.Lock()
 	of := r.place(address)
@@ -250,8 +260,8 @@ func (r *Refused) NoteError(err error, address string) {
 	}
 }
 
-// noteCall is NoteError for a gRPC call.
-func (r *Refused) noteCall(ctx context.Context, err error) {
+// NoteCall is NoteError for a gRPC call.
+func (r *Refused) NoteCall(ctx context.Context, err error) {
 	if r == nil || err == nil {
 		return
 	}
@@ -260,6 +270,14 @@ func (r *Refused) noteCall(ctx context.Context, err error) {
 		address = p.Addr.String()
 	}
 	r.NoteError(err, address)
+}
+
+// Host is an address without its port.
+func Host(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return address
 }
 
 // Refusal is how often calls of an address were refused for a reason.

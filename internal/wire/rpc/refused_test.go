@@ -2,11 +2,8 @@ package rpc
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"strings"
 	"testing"
@@ -15,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -36,7 +32,7 @@ func TestRefusalsAreCountedByReasonAndHost(t *testing.T) {
 	r.Note(RefusedUnfinished, "")
 	for err, reason := range map[error]Reason{
 		seq.ErrUnauthenticated: RefusedUnauthenticated, seq.ErrForbidden: RefusedForbidden, seq.ErrQuota: RefusedQuota, seq.ErrOverloaded: RefusedOverloaded,
-		errUnread: RefusedUnread, seq.ErrForeignCluster: RefusedForeign, seq.ErrJump: RefusedRaise, seq.ErrWorkersExhausted: RefusedWorkers,
+		ErrUnread: RefusedUnread, seq.ErrForeignCluster: RefusedForeign, seq.ErrJump: RefusedRaise, seq.ErrWorkersExhausted: RefusedWorkers,
 		seq.ErrTickUsedUp: "", seq.ErrUIDMemory: "", seq.ErrNoQuorum: "", nil: "",
 	} {
 		of := NewRefused(nil)
@@ -141,40 +137,6 @@ func TestRefusalsOfOneReasonAreLoggedOnceASecond(t *testing.T) {
 			t.Errorf("no count of the lines that were left out:\n%s", text.String())
 		}
 	})
-}
-
-func TestAServerCountsWhatItRefusesByTheCallersHost(t *testing.T) {
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := NewRefused(nil)
-	srv := NewServer(ServerConfig{Refused: r})
-	pb.RegisterSequenceServer(srv, refusing{})
-	done := make(chan error, 1)
-	go func() { done <- srv.Serve(lis) }()
-	t.Cleanup(func() {
-		srv.Stop()
-		<-done
-	})
-	conn, err := Dial(lis.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	if _, err := pb.NewSequenceClient(conn).Next(t.Context(), &pb.NextRequest{}); !errors.Is(err, seq.ErrQuota) {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]Refusal{{RefusedQuota, "127.0.0.1", 1}}, r.Totals()); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// refusing refuses every call.
-type refusing struct{ pb.UnimplementedSequenceServer }
-
-func (refusing) Next(context.Context, *pb.NextRequest) (*pb.NextReply, error) {
-	return nil, seq.ErrQuota
 }
 
 func TestEachReasonHasARowInTheRunbook(t *testing.T) {

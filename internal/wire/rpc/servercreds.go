@@ -39,7 +39,7 @@ func (c serverCreds) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthI
 	}
 	if shown, ok := info.(credentials.TLSInfo); ok && err == nil && c.tls.cluster != "" {
 		who := auth.Look(shown.State.PeerCertificates, c.tls.cluster)
-		return expiring(secured, who.Until), shownInfo{shown, who}, nil
+		return expiring(secured, who.Until), ShownInfo{shown, who}, nil
 	}
 	return secured, info, err
 }

@@ -18,23 +18,15 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	"github.com/seqsvr/seqsvr/tests/tlstest"
 )
 
-func mustTLS(t *testing.T, f rpc.TLSFiles) *rpc.TLS {
-	t.Helper()
-	secured, err := rpc.NewTLS(f, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return secured
-}
-
 // secure serves gRPC health by the files and gives its address.
 func secure(t *testing.T, f rpc.TLSFiles, clients rpc.Clients) string {
 	t.Helper()
-	creds, err := mustTLS(t, f).ServerCreds(clients)
+	creds, err := tlstest.Open(t, f).ServerCreds(clients)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,11 +34,11 @@ func secure(t *testing.T, f rpc.TLSFiles, clients rpc.Clients) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := rpc.NewServer(rpc.ServerConfig{Creds: creds})
-	rpc.RegisterHealth(srv)
+	srv := gate.NewServer(gate.ServerConfig{Creds: creds})
+	gate.RegisterHealth(srv)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- rpc.Serve(ctx, srv, lis) }()
+	go func() { done <- gate.Serve(ctx, srv, lis) }()
 	t.Cleanup(func() {
 		stop()
 		<-done
@@ -92,7 +84,7 @@ func TestBothSidesOfAConnectionProveWhoTheyAre(t *testing.T) {
 		{"plaintext", strict, rpc.TLSFiles{}, ""},
 	}
 	for _, row := range rows {
-		err := ask(t, row.addr, mustTLS(t, row.files).DialOptions()...)
+		err := ask(t, row.addr, tlstest.Open(t, row.files).DialOptions()...)
 		switch {
 		case row.name == "plaintext":
 			if err == nil {
@@ -127,14 +119,14 @@ func TestACertificateOfTheRightCAIsRefusedUnlessItIsValidHere(t *testing.T) {
 	strict := secure(t, sound, rpc.RequireClients)
 	for _, way := range ways {
 		files := ca.Issue(t.TempDir(), "spoilt", 0, way.change)
-		err := ask(t, secure(t, files, rpc.RequireClients), mustTLS(t, sound).DialOptions()...)
+		err := ask(t, secure(t, files, rpc.RequireClients), tlstest.Open(t, sound).DialOptions()...)
 		if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), way.want) || !strings.Contains(err.Error(), "by the CA in "+sound.CA) {
 			t.Errorf("a server with a certificate that is %s: got %v", way.name, err)
 		}
 		if way.name == "another host's" { // a client's host is not checked
 			continue
 		}
-		if err := ask(t, strict, mustTLS(t, files).DialOptions()...); status.Code(err) != codes.Unavailable {
+		if err := ask(t, strict, tlstest.Open(t, files).DialOptions()...); status.Code(err) != codes.Unavailable {
 			t.Errorf("a client with a certificate that is %s: got %v", way.name, err)
 		}
 	}
@@ -156,7 +148,7 @@ func TestAReplacedCAIsThatOfTheNextHandshake(t *testing.T) {
 	old, next := tlstest.New(t, "old"), tlstest.New(t, "next")
 	later := next.Issue(t.TempDir(), "later", 0)
 	serverFiles, clientFiles := old.Issue(t.TempDir(), "server", -time.Hour), old.Issue(t.TempDir(), "client", -time.Hour)
-	addr, client := secure(t, serverFiles, rpc.RequireClients), mustTLS(t, clientFiles)
+	addr, client := secure(t, serverFiles, rpc.RequireClients), tlstest.Open(t, clientFiles)
 	if err := ask(t, addr, client.DialOptions()...); err != nil {
 		t.Fatalf("before: %v", err)
 	}
@@ -166,7 +158,7 @@ func TestAReplacedCAIsThatOfTheNextHandshake(t *testing.T) {
 	}
 	replaceCA(t, serverFiles, later)
 	other := old.Issue(t.TempDir(), "other", 0)
-	if err := ask(t, addr, mustTLS(t, other).DialOptions()...); status.Code(err) != codes.Unavailable {
+	if err := ask(t, addr, tlstest.Open(t, other).DialOptions()...); status.Code(err) != codes.Unavailable {
 		t.Errorf("the server's CA was replaced: got %v", err)
 	}
 }
@@ -174,7 +166,7 @@ func TestAReplacedCAIsThatOfTheNextHandshake(t *testing.T) {
 func TestASessionIsNotResumedUnderACAThatWasReplaced(t *testing.T) {
 	old, next := tlstest.New(t, "old"), tlstest.New(t, "next")
 	serverFiles, clientFiles := old.Issue(t.TempDir(), "server", -time.Hour), old.Issue(t.TempDir(), "client", 0)
-	cfg, err := mustTLS(t, serverFiles).Listener(rpc.RequireClients)
+	cfg, err := tlstest.Open(t, serverFiles).Listener(rpc.RequireClients)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +262,7 @@ func TestCertificatesAreReplacedWithoutARestart(t *testing.T) {
 	old, next := tlstest.New(t, "old"), tlstest.New(t, "next")
 	serverDir, clientDir := t.TempDir(), t.TempDir()
 	addr := secure(t, old.Issue(serverDir, "server", -time.Hour), rpc.RequireClients)
-	client := mustTLS(t, old.Issue(clientDir, "client", -time.Hour))
+	client := tlstest.Open(t, old.Issue(clientDir, "client", -time.Hour))
 	if err := ask(t, addr, client.DialOptions()...); err != nil {
 		t.Fatalf("before: %v", err)
 	}
@@ -307,7 +299,7 @@ func TestFilesThatDoNotFitAreRefusedByName(t *testing.T) {
 	if secured, err := rpc.NewTLS(rpc.TLSFiles{}, nil); secured != nil || err != nil || secured.DialOptions() != nil {
 		t.Errorf("no files: got %v, %v, want plaintext", secured, err)
 	}
-	if _, err := mustTLS(t, rpc.TLSFiles{CA: f.CA}).ServerCreds(rpc.RequireClients); !errors.Is(err, rpc.ErrTLS) {
+	if _, err := tlstest.Open(t, rpc.TLSFiles{CA: f.CA}).ServerCreds(rpc.RequireClients); !errors.Is(err, rpc.ErrTLS) {
 		t.Errorf("a listener without a certificate: got %v, want ErrTLS", err)
 	}
 }

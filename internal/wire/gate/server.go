@@ -1,0 +1,261 @@
+package gate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime/debug"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/experimental"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
+
+	"github.com/seqsvr/seqsvr/internal/wire/auth"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// keepaliveMinimum lets clients ping at twice their rate, so that no client of this module is ever
+// sent away for its pings.
+const keepaliveMinimum = rpc.KeepaliveTime / 2
+
+// workers are goroutines that serve one call after the other: a fresh one has to grow
+// its stack for each, which is a fifth of what a small call costs. Calls that find none
+// free get a fresh one.
+const workers = 32
+
+// buffers hold what connections bring. With gRPC's own, which lack most of these sizes, a
+// message takes up to sixteen times its bytes while it waits.
+var buffers = newBuffers()
+
+func newBuffers() mem.BufferPool {
+	pool, err := mem.NewBinaryTieredBufferPool(7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20)
+	if err != nil {
+		panic(err) // two sizes are alike
+	}
+	return pool
+}
+
+// StopBound is how long Serve waits for calls in flight before it cuts them off.
+const StopBound = 2 * time.Second
+
+// ServerConfig is how a server listens. The zero value is usable.
+type ServerConfig struct {
+	// Logger takes panics and the errors that callers see as "internal error". Nil: none.
+	Logger *slog.Logger
+	// MaxConcurrentStreams of one connection; 0: 256. More calls of a peer wait on its side.
+	MaxConcurrentStreams uint32
+	// MaxCancels bounds the calls that a peer cancels before they are served, a second; the connection
+	// that goes beyond it is closed. Zero means maxCancels. Nodes with a certificate are not bounded.
+	MaxCancels int
+	// MaxOpen bounds the calls that are open on all connections without a certificate, and apart from them
+	// those of callers with one. Zero means maxOpen.
+	MaxOpen int
+	// MaxRecv bounds one request in bytes; 0: MaxRecv.
+	MaxRecv int
+	// ClusterID is this server's cluster, "" while it is not known. Calls that name
+	// another are refused with seq.ErrForeignCluster. Nil: not checked.
+	ClusterID func() string
+	// Incarnation is the life of the cluster that this server belongs to, not known while it is
+	// not. Calls for another one are refused with seq.ErrForeignCluster or seq.ErrStaleEra. If
+	// nil, it is not checked.
+	Incarnation func() seq.Incarnation
+	// Creds secures the listener; nil: plaintext.
+	Creds credentials.TransportCredentials
+	// Changed is told of changes that were done, with their callers; it must not block. Nil: nothing is.
+	Changed func(rpc.Change)
+	// Auth checks each call and each message of a stream; nil: everybody may do everything.
+	Auth *auth.Guard
+	// Refused counts the calls that are refused and the connections that are closed. If nil,
+	// none is counted.
+	Refused *rpc.Refused
+}
+
+// NewServer is a gRPC server with this module's keepalive, message limits, error
+// translation and panic recovery. The extra options come after and may override them;
+// chained interceptors among them see errors before they are translated.
+func NewServer(cfg ServerConfig, extra ...grpc.ServerOption) *Server {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.MaxConcurrentStreams == 0 {
+		cfg.MaxConcurrentStreams = 256
+	}
+	cfg.MaxRecv = cmp.Or(cfg.MaxRecv, rpc.MaxRecv)
+	g, creds := newGuard(cfg), countingCreds(cfg.Creds, 2*cfg.MaxRecv, cfg.Auth, newCancels(cfg))
+	opts := []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(cfg.MaxRecv),
+		grpc.MaxHeaderListSize(maxHeader),
+		grpc.ConnectionTimeout(handshakeTimeout),
+		grpc.NumStreamWorkers(workers),
+		grpc.InitialWindowSize(rpc.StreamWindow),
+		grpc.InitialConnWindowSize(rpc.ConnWindow),
+		grpc.MaxSendMsgSize(rpc.MaxSend),
+		grpc.MaxConcurrentStreams(cfg.MaxConcurrentStreams),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinimum, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: rpc.KeepaliveTime, Timeout: rpc.KeepaliveTimeout, MaxConnectionIdle: idleTimeout}),
+		grpc.Creds(creds),
+		grpc.InTapHandle(creds.tap),
+		experimental.BufferPool(buffers),
+		grpc.ForceServerCodecV2(newCodec()),
+		grpc.ChainUnaryInterceptor(g.unary),
+		grpc.ChainStreamInterceptor(g.stream),
+	}
+	c := rpc.NewChanges(cfg.Logger, cfg.Auth, cfg.Changed)
+	opts = append(opts, grpc.ChainUnaryInterceptor(c.Unary), grpc.ChainStreamInterceptor(c.Stream))
+	if cfg.Auth != nil {
+		a := authorizer{cfg.Auth, cfg.Refused}
+		opts = append(opts, grpc.ChainUnaryInterceptor(a.unary), grpc.ChainStreamInterceptor(a.stream))
+	}
+	opts = append(opts, grpc.ChainUnaryInterceptor(newAside().unary))
+	return &Server{grpc.NewServer(append(opts, extra...)...), g}
+}
+
+// Guard is the interceptor that NewServer puts before every unary handler, for callers
+// that bring a transport of their own.
+func Guard(cfg ServerConfig) grpc.UnaryServerInterceptor {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return newGuard(cfg).unary
+}
+
+// guard stands between gRPC and the handlers.
+type guard struct {
+	log     *slog.Logger
+	own     *rpc.Addressee
+	refused *rpc.Refused
+}
+
+func newGuard(cfg ServerConfig) guard {
+	return guard{cfg.Logger, rpc.NewAddressee(cfg.ClusterID, cfg.Incarnation), cfg.Refused}
+}
+
+func (g guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
+	defer g.finish(ctx, info.FullMethod, &err)
+	t := trafficOf(ctx)
+	if err := errors.Join(t.full(), g.own.Check(ctx)); err != nil {
+		return nil, err
+	}
+	if reply, err = next(ctx, req); err != nil {
+		t.refuse(err)
+		return nil, err
+	}
+	t.serve(ctx)
+	// Replies that are done while the peer reads nothing would pile up: what they say is
+	// lost, as if the connection were.
+	if err := t.full(); err != nil {
+		return nil, err
+	}
+	return t.reply(reply), nil
+}
+
+func (g guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	defer g.finish(stream.Context(), info.FullMethod, &err)
+	t := trafficOf(stream.Context())
+	if err := errors.Join(t.full(), g.own.Check(stream.Context())); err != nil {
+		return err
+	}
+	one, err := g.begin(stream.Context(), controlAdmission{}.has(info.FullMethod))
+	if err != nil {
+		return err
+	}
+	if t == nil {
+		return next(srv, stream)
+	}
+	c := &counted{ServerStream: stream, traffic: t, call: one, begun: time.Now()}
+	return c.run(func() (err error) {
+		defer one.end()
+		defer g.finish(stream.Context(), info.FullMethod, &err)
+		err = next(srv, c)
+		t.refuse(err)
+		return err
+	})
+}
+
+// errPanicked is what came of a handler that did not return. Callers do not see its text.
+var errPanicked = errors.New("handler panicked")
+
+// finish must be deferred directly: it recovers.
+func (g guard) finish(ctx context.Context, method string, err *error) {
+	if p := recover(); p != nil {
+		g.log.Error("handler panicked", "method", method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		if !recovers {
+			panic(p)
+		}
+		*err = rpc.ToStatus(errPanicked)
+		return
+	}
+	if *err == nil {
+		return
+	}
+	cause := *err
+	*err = callStatus(cause)
+	g.refused.NoteCall(ctx, cause)
+	if status.Code(*err) == codes.Internal {
+		g.log.Error("call failed", "method", method, "error", cause)
+	}
+}
+
+// Serving is the status of what does or does not work.
+func Serving(works bool) healthpb.HealthCheckResponse_ServingStatus {
+	if works {
+		return healthpb.HealthCheckResponse_SERVING
+	}
+	return healthpb.HealthCheckResponse_NOT_SERVING
+}
+
+// RegisterHealth serves grpc.health.v1 and reflection. Call it after the services
+// are registered and before Serve. The health of the empty name starts as SERVING;
+// Shutdown on the result tells balancers that the process leaves. A service without a
+// health of its own, registered or one of more, has that of the empty name.
+func RegisterHealth(srv *Server, more ...string) *health.Server {
+	h := health.NewServer()
+	healthpb.RegisterHealthServer(srv, newNamedHealth(h, srv, more))
+	reflection.Register(srv)
+	return h
+}
+
+// Serve answers on lis until ctx ends, and then lets calls in flight finish for at
+// most StopBound. It closes lis. Nil after ctx ended; else the reason why the
+// listener failed. A handler of a long stream should return when its daemon leaves,
+// or every stop takes the whole bound.
+func Serve(ctx context.Context, srv *Server, lis net.Listener) error {
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(lis) }()
+	select {
+	case err := <-failed:
+		srv.Stop()
+		if ctx.Err() != nil || err == nil {
+			return nil
+		}
+		return fmt.Errorf("serve gRPC on %s: %w", lis.Addr(), err)
+	case <-ctx.Done():
+	}
+	stopped := make(chan struct{})
+	go func() {
+		srv.GracefulStop()
+		close(stopped)
+	}()
+	bound := time.NewTimer(StopBound)
+	defer bound.Stop()
+	select {
+	case <-stopped:
+	case <-bound.C:
+		srv.Stop()
+		<-stopped
+	}
+	<-failed
+	return nil
+}

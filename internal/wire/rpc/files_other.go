@@ -1,6 +1,0 @@
-//go:build !unix
-
-package rpc
-
-// MaxFiles returns how many files and connections this process may have open.
-func MaxFiles() int { return manyFiles }
