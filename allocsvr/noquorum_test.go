@@ -84,20 +84,9 @@ func TestStoresAreCalledByTheirNameInTheMemberList(t *testing.T) {
 	}
 }
 
-// closedPort is an address that nothing listens at.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lis.Close()
-	return lis.Addr().String()
-}
-
 func TestAServerSpeaksAndIsNotReadyBeforeItsFirstQuorum(t *testing.T) {
 	cfg := DefaultConfig()
-	cfg.Name, cfg.Listen, cfg.Stores, cfg.Logger = "a", "127.0.0.1:0", []string{closedPort(t), closedPort(t)}, slog.New(slog.DiscardHandler)
+	cfg.Name, cfg.Listen, cfg.Stores, cfg.Logger = "a", "127.0.0.1:0", []string{"127.0.0.1:1", "127.0.0.1:2"}, slog.New(slog.DiscardHandler)
 	s, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -73,19 +73,8 @@ func dial(t *testing.T, cfg Config) *Client {
 	return c
 }
 
-// dead is an address that refuses connections.
-func dead(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 func TestStatusKnowsTheMembersThatDoNotAnswerByWhatTheOthersTell(t *testing.T) {
-	down := dead(t)
+	down := "127.0.0.1:1" // nothing listens there
 	up := (&tells{
 		status: &pb.StatusResponse{Header: &pb.ResponseHeader{ClusterId: 9, MemberId: 1, Revision: 77}, Version: "3.6.12", Leader: 1, RaftTerm: 4,
 			DbSize: 300, DbSizeInUse: 200, DbSizeQuota: 1000,
