@@ -33,8 +33,8 @@ func (d admission) one(ctx context.Context, space string, uid seq.UID, key strin
 	return d.inWork.Enter(ctx, 1, d.sdk.Caller().Table().SetsOf(space, []seq.UID{uid}, nil)...)
 }
 
-// whole begins a call for all of the uids, or for none of them. enter is that of the Admission, or
-// its Try.
+// whole admits a call for all of the uids or refuses the whole call. enter is Admission.Enter or
+// Admission.Try.
 func (d admission) whole(ctx context.Context, space string, uids []seq.UID, enter func(context.Context, int, ...int) (*gate.Place, error)) (*gate.Place, error) {
 	sets := d.sdk.Caller().Table().SetsOf(space, uids, nil)
 	slices.Sort(sets)

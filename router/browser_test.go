@@ -97,7 +97,8 @@ func TestABrowserTakesNoNumbersForAPageOfAnotherSite(t *testing.T) {
 	}
 }
 
-// What browsers send for an image, a script without a referrer, a link, a page that prefetches.
+// The cases are requests that browsers send for an image, a script without a referrer, a link and a
+// prefetched page.
 func TestLeafsPathsAreForProgramsAlone(t *testing.T) {
 	cluster := clienttest.Start(t, 1, seq.Space{Name: "user", Sections: 4})
 	cluster.AddTag("orders")

@@ -16,81 +16,87 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Config is how a router listens and finds the cluster. Listen and Allocs are needed.
+// Config holds the addresses, limits and security of a router. Listen and Allocs are required.
 type Config struct {
-	// Name of the node in the gossip; empty: "router-" and random digits.
+	// Name is the name of the node in the gossip. If empty, it is "router-" and random digits.
 	Name string
-	// Zone that the router is in, as seq.CheckZone has it: told to the others. Owners are asked
-	// wherever they are. Empty: none is known.
+	// Zone is the zone of the router, in the form that seq.CheckZone accepts. The gossip sends it
+	// to peers. If empty, the zone is unknown. The router asks owners in all zones alike.
 	Zone string
 	// Listen is host:port of the gRPC front; port 0 takes a free one.
 	Listen string
-	// HTTPListen is host:port of the HTTP front; empty: none.
+	// HTTPListen is host:port of the HTTP front. If empty, there is no HTTP front.
 	HTTPListen string
-	// HTTPHosts are names that the HTTP front may be asked by, beside IP addresses, localhost and the
-	// host of HTTPListen. Web pages of these names may send requests, other pages may not.
+	// HTTPHosts are further host names by which clients may address the HTTP front. IP addresses,
+	// localhost and the host of HTTPListen are always allowed. Only web pages of these names may
+	// send requests.
 	HTTPHosts []string
-	// Leaf serves the paths of Leaf that take numbers by GET.
+	// Leaf turns on the HTTP paths of Meituan's Leaf, which take numbers by GET.
 	Leaf bool
-	// RESPListen is host:port of the front for clients of Redis; empty: none.
+	// RESPListen is host:port of the front for clients of Redis. If empty, there is none.
 	RESPListen string
-	// ConsoleListen is host:port of the console; empty: none. ConsoleHosts are names that it
-	// may be asked by, beside IP addresses and localhost.
+	// ConsoleListen is host:port of the console. If empty, there is no console. ConsoleHosts are
+	// further host names by which browsers may address it. IP addresses and localhost are always
+	// allowed.
 	ConsoleListen string
 	ConsoleHosts  []string
-	// Advertise is the gRPC address that others are told; empty: the listener's.
+	// Advertise is the gRPC address sent to peers. If empty, it is the listener's address.
 	Advertise string
-	// Allocs are gRPC host:port of any AllocSvr, at least one: the first route table
-	// comes from them.
+	// Allocs are gRPC host:port of any AllocSvr, at least one. The router loads its first route
+	// table from them.
 	Allocs []string
-	// ClusterID that the AllocSvr must have; empty: that of the first that answers.
+	// ClusterID is the cluster ID that each AllocSvr must have. If empty, the router takes the ID
+	// of the first AllocSvr that answers.
 	ClusterID string
-	// Timeout of a call whose caller names none; 0: the SDK's 10 s.
+	// Timeout bounds a call without a deadline of its own. Zero means the SDK's 10 s.
 	Timeout time.Duration
-	// AttemptTimeout after which a silent AllocSvr is given up; 0: the SDK's 500 ms.
+	// AttemptTimeout is the time after which the router gives up on a silent AllocSvr. Zero means
+	// the SDK's 500 ms.
 	AttemptTimeout time.Duration
-	// MaxInWork bounds the calls that have come and are not answered, over all fronts, in
-	// keys; a call weighs gate.CallCost beside its keys. More are refused with
-	// seq.ErrOverloaded. At least gate.MinInWork; 0: DefaultMaxInWork.
+	// MaxInWork bounds the unanswered calls of all fronts, in keys. A call weighs gate.CallCost and
+	// its keys. Further calls end with seq.ErrOverloaded. The least value is gate.MinInWork. Zero means
+	// DefaultMaxInWork.
 	MaxInWork int
-	// HTTPMaxBody is the largest body of an HTTP request, in bytes, 1 KiB to 256 MiB; 0:
+	// HTTPMaxBody is the largest body of an HTTP request in bytes, 1 KiB to 256 MiB. Zero means
 	// DefaultHTTPMaxBody.
 	HTTPMaxBody int
-	// RESPMaxConns is how many connections the RESP front serves at a time, 1 or more; 0:
-	// resp.DefaultMaxConns.
+	// RESPMaxConns is the largest number of open connections of the RESP front, 1 or more. Zero
+	// means resp.DefaultMaxConns.
 	RESPMaxConns int
-	// RESPMaxPipeline is how many commands of one of them are answered together, 1 or
-	// more; 0: resp.DefaultMaxPipeline. Longer pipelines are answered in parts.
+	// RESPMaxPipeline is the largest number of commands that the router answers together for one
+	// connection, 1 or more. Zero means resp.DefaultMaxPipeline. The router answers longer
+	// pipelines in parts.
 	RESPMaxPipeline int
-	// IDsFallback are namespaces of snowflake IDs, by name or number, of which the router makes
-	// IDs itself while no AllocSvr answers: from a worker id of its own each, for half of
-	// IDsFallbackWindow at least. None: calls fail then.
+	// IDsFallback are namespaces of snowflake IDs, by name or number. While no AllocSvr answers,
+	// the router generates IDs of these namespaces itself. It does so from a worker id of its own
+	// in each, for at least half of IDsFallbackWindow. If empty, the calls fail.
 	IDsFallback []string
-	// IDsFallbackAfter is how long a call then waits first, less than Timeout; 0: 3 s.
+	// IDsFallbackAfter is the time that a call waits before the fallback, less than Timeout. Zero means 3 s.
 	IDsFallbackAfter time.Duration
-	// IDsFallbackWindow is 1 s to 50 min; 0: 10 min.
+	// IDsFallbackWindow is 1 s to 50 min. Zero means 10 min.
 	IDsFallbackWindow time.Duration
-	// UnreadyAfter is for how long no AllocSvr must have answered before the router says
-	// that it is not ready, 1 s or more; 0: DefaultUnreadyAfter. A failover is shorter.
+	// UnreadyAfter is the time without an answer of any AllocSvr after which the router reports
+	// that it is not ready, 1 s or more. It should be longer than a failover. Zero means
+	// DefaultUnreadyAfter.
 	UnreadyAfter time.Duration
-	// GossipListen is host:port of the gossip, TCP and UDP; empty: no gossip.
+	// GossipListen is host:port of the gossip, TCP and UDP. If empty, there is no gossip.
 	GossipListen string
 	// GossipJoin lists seeds, host:port each.
 	GossipJoin []string
-	// GossipProfile is fast, lan or wan; empty: fast.
+	// GossipProfile is fast, lan or wan. If empty, it is fast.
 	GossipProfile string
-	// GossipKeys encrypt the gossip; nil: it is plain.
+	// GossipKeys encrypt the gossip. If nil, the gossip is plaintext.
 	GossipKeys *membership.Keys
-	// TLS secures all fronts and the connections to AllocSvr; nil: plaintext. A client of
-	// a front needs no certificate, but one that it shows must be signed by the CA.
+	// TLS secures all fronts and the connections to AllocSvr. If nil, they are plaintext. A client
+	// of a front needs no certificate. If it presents one, the CA must have signed it.
 	TLS *rpc.TLS
-	// Guard checks every call; nil: everybody may do everything.
+	// Guard authorizes every call. If nil, every caller may make every call.
 	Guard *auth.Guard
 	// Refused counts what is refused and closed. If nil, the router makes one.
 	Refused *rpc.Refused
-	// Traces makes spans of unary calls and HTTP requests; nil: none.
+	// Traces creates spans of unary calls and HTTP requests. If nil, tracing is off.
 	Traces *tracing.Tracer
-	// Logger takes what operators should see; nil: none.
+	// Logger receives messages for operators. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -114,7 +120,7 @@ func (cfg Config) Validate() error {
 			errs = append(errs, fmt.Errorf("%s: %w", field, err))
 		}
 	}
-	if cfg.Advertise != "" || cfg.GossipListen != "" { // nobody is told otherwise
+	if cfg.Advertise != "" || cfg.GossipListen != "" { // without gossip, no peer learns the address
 		addr("Advertise:", hostport.Told(cfg.Listen, cfg.Advertise))
 	}
 	if len(cfg.Allocs) == 0 {
@@ -148,7 +154,8 @@ func (cfg Config) Validate() error {
 	return nil
 }
 
-// fallback is how the SDK makes IDs while no AllocSvr answers; nil: it does not.
+// fallback returns the settings with which the SDK generates IDs while no AllocSvr answers. If
+// there are none, it returns nil.
 func (cfg Config) fallback() *client.Fallback {
 	if len(cfg.IDsFallback) == 0 {
 		return nil

@@ -48,7 +48,7 @@ func isCall(route string) bool {
 	return strings.HasPrefix(route, "/v1/") || strings.HasPrefix(route, "/api/")
 }
 
-// totals are the calls that ended, those of them that failed, and how long they took.
+// totals returns the number of calls that ended, the number that failed, and their durations.
 func (s *httpStats) totals() (ended, failed uint64, took telemetry.Buckets) {
 	s.ended.Range(func(key, n any) bool {
 		if k := key.(endedKey); isCall(k.route) {

@@ -146,8 +146,8 @@ func (f *front) serve(to route) http.Handler {
 	})
 }
 
-// budget is how many bytes of bodies of HTTP and of commands and replies of RESP may be in memory, if
-// bodies are not larger; an address may have a half.
+// budget bounds the bytes of HTTP bodies and of RESP commands and replies in memory. Larger bodies
+// raise it. One client address may hold half.
 const budget = 64 << 20
 
 // smallBody is what every request may have in memory.
@@ -171,7 +171,7 @@ func (b *countedBody) Read(p []byte) (int, error) {
 		}
 		b.drawn = b.own
 	}
-	if errors.Is(err, io.EOF) { // the time was for the body; that of the call is another matter
+	if errors.Is(err, io.EOF) { // the deadline was for the body and not for the call
 		_ = b.within.SetReadDeadline(time.Time{})
 	}
 	return n, err

@@ -22,8 +22,8 @@ import (
 // posts are the paths that take a JSON object.
 var posts = []string{"/v1/next", "/v1/batch", "/v1/current/batch", "/v1/raise", "/v1/raise/batch", "/v1/snowflake/generate", "/v1/snowflake/compose", "/v1/segment/take", "/api/snowflake/v1/gen"}
 
-// FuzzHTTPBodies: any body of any path gets an answer that is one JSON object, and never
-// that of a server at fault. The callers have left: a body that is sound takes nothing.
+// FuzzHTTPBodies checks that each body on each path gets an answer that is one JSON object, and
+// never a server error. The callers have left, so a valid body takes no number.
 func FuzzHTTPBodies(f *testing.F) {
 	for i, body := range []string{
 		`{"uid":42,"count":3}`, `{"uids":[1,"2"],"keys":["a"],"counts":[1,2,3]}`, `{"key":"room:7","at_least":"9007199254740990"}`,

@@ -10,7 +10,7 @@ import (
 	"github.com/seqsvr/seqsvr/membership"
 )
 
-// gossipPause is how often the table's version is compared with what the others say.
+// gossipPause is the time between two comparisons of the table's version with the versions of peers.
 const gossipPause = 50 * time.Millisecond
 
 // gossip shows the router to the others and listens for newer route tables, so that

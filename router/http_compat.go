@@ -25,7 +25,7 @@ import (
 // envelope is the one shape of all answers of /api/snowflake/v1/gen/.
 type envelope struct {
 	Message string `json:"message"`
-	Code    int32  `json:"code"` // 0: success
+	Code    int32  `json:"code"` // zero means success
 	Data    any    `json:"data"`
 }
 

@@ -68,7 +68,7 @@ type bufferInfo struct {
 	LeftStr  string `json:"left_str"`
 }
 
-// tagState is how a tag stands in an answer.
+// tagState is the state of a tag in an answer.
 type tagState struct {
 	tagInfo
 	State      string       `json:"state"`

@@ -15,8 +15,8 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// requestOf is what a take is repeated by, passed on as it came. What comes without one is
-// repeated by the client's own retries.
+// requestOf returns the identity by which the client repeats a take, exactly as the caller sent it.
+// Without an id, the client's own retries repeat the take.
 func requestOf(id []byte, sentMs int64) client.Request {
 	r := client.Request{ID: string(id)}
 	if sentMs != 0 {
@@ -25,7 +25,7 @@ func requestOf(id []byte, sentMs int64) client.Request {
 	return r
 }
 
-// requestsOf are those of a sound batch; nil if its keys have none.
+// requestsOf returns the identities in a valid batch. It returns nil if the keys have none.
 func requestsOf(b seq.Batch) []client.Request {
 	if len(b.IDs) == 0 {
 		return nil

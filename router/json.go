@@ -99,8 +99,8 @@ type fault struct {
 	Errors []json.RawMessage `json:"errors,omitempty"` // as in the answer to a batch
 }
 
-// httpStatus is that of each gRPC code. FAILED_PRECONDITION is a cluster that an
-// operator must look at, which no change of the request mends.
+// httpStatus maps gRPC codes to HTTP. FAILED_PRECONDITION is a fault of the cluster that an
+// operator must fix. No change of the request helps.
 var httpStatus = map[codes.Code]int{
 	codes.InvalidArgument:    http.StatusBadRequest,
 	codes.OutOfRange:         http.StatusBadRequest,

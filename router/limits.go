@@ -40,8 +40,8 @@ func (cfg Config) checkLimits() error {
 	return errors.Join(errs...)
 }
 
-// DefaultMaxInWork is how many keys may be in work if nothing else is said: 4,000 calls of few
-// keys, or 26 of the largest batches. A key in work takes about 250 bytes.
+// DefaultMaxInWork is the default of Config.MaxInWork in keys: 4,000 calls of few keys, or 26 of
+// the largest batches. A key in work takes about 250 bytes.
 const DefaultMaxInWork = 1 << 18
 
 // SetLimits takes the limits of cfg while the router runs, and nothing else of it:
@@ -58,21 +58,23 @@ func (r *Router) SetLimits(cfg Config) error {
 	return nil
 }
 
-// maxCalls is how many calls at once a gRPC connection to a router with so many keys in work has: as
-// many as may wait for one Set, and those that are usual beside them. What comes beyond is
-// refused, where calls beyond those of a connection would wait behind those for a dead Set.
+// maxCalls returns the number of concurrent calls of one gRPC connection to a router with inWork
+// keys. It covers all calls that may wait for one Set, and the usual calls beside them. The router
+// refuses calls beyond the admission. Without the room here, calls would queue behind the calls for
+// a dead Set.
 func maxCalls(inWork int) uint32 { return uint32(inWork/2/gate.CallCost + 256) }
 
-// maxCancels is how many calls a second a peer may cancel before they are served, beyond those of one
-// connection at once. A cancelled call takes up to 50 us of a processor.
+// maxCancels is the number of calls that one peer may cancel before the router serves them, each
+// second. The concurrent calls of one connection come on top. A cancelled call takes up to 50 us of
+// a processor.
 const maxCancels = 100
 
-// maxOpen is how many calls of callers without a certificate are open at once, on all connections: twice as many as
-// DefaultMaxInWork lets in.
+// maxOpen bounds the open calls of all clients without a certificate. It is twice the number of
+// calls that DefaultMaxInWork admits.
 const maxOpen = 2 * DefaultMaxInWork / gate.CallCost
 
-// admitted is a client whose calls are counted among those in work: all of the RESP front,
-// and those for snowflake IDs and segments of gRPC and HTTP.
+// admitted is a client whose calls count as calls in work. All RESP calls go through it, and gRPC
+// and HTTP calls for snowflake IDs and segments.
 type admitted struct {
 	*client.Client
 	door admission

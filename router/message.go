@@ -18,16 +18,15 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// This file turns JSON into the messages of proto/ and back. Names are those of the
-// fields. In a request a number may be a JSON number or, whole, a string. In a reply:
+// This file turns JSON into the messages of proto/ and back. Names in JSON are the names of the
+// fields. In a request a number may be a JSON number or a string. In a reply:
 //
-//   - every field is written, also one that is 0, but for a member of a oneof, or an optional
-//     field, that is not set
-//   - a number is a JSON number; where the field says jstype = JS_STRING it is a string
+//   - every field is present, also a zero. A oneof or an optional field that is not set is left out.
+//   - a number is a JSON number, and a string where the field says jstype = JS_STRING
 //   - an enum is its name without the prefix that all of its names have
 //
-// protojson writes every 64-bit number as a string and leaves zeros out or not by one
-// switch for all, so it cannot write this; and its errors have no stable text.
+// protojson writes every 64-bit number as a string, and it has one switch for all zeros. So it
+// cannot write this. Also, its errors have no stable text.
 
 // internal says of a field that it is none of the JSON: HTTP callers hold no route table, and are
 // never sent to another Set.
@@ -74,8 +73,8 @@ func readMessage(r *http.Request, m protoreflect.Message, needs []string) error 
 	return lacking(needs, func(name string) bool { return given&(1<<fields.ByName(protoreflect.Name(name)).Index()) != 0 })
 }
 
-// readObject reads the JSON object in the body of a request. What it gives is sound, so
-// that it can be taken apart without a look at its end.
+// readObject reads the JSON object in the body of a request. It returns valid JSON only, so the
+// caller can take it apart without bounds checks.
 func readObject(r *http.Request) ([]byte, error) {
 	body, err := readBody(r)
 	if err != nil {

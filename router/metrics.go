@@ -30,8 +30,7 @@ var (
 // otherRoutes stands for every path that is no route: there is no end of those.
 const otherRoutes = "(other)"
 
-// httpStats counts requests by route. The routes are known beforehand, and the codes
-// are those of HTTP.
+// httpStats counts requests by route. The routes are fixed, and the codes are HTTP statuses.
 type httpStats struct {
 	ended sync.Map // endedKey -> *atomic.Uint64
 	took  sync.Map // route -> *telemetry.Histogram

@@ -78,7 +78,7 @@ func (r *RESP) Run(ctx context.Context) error {
 	return r.srv.Serve(ctx, r.lis, gate.StopBound)
 }
 
-// Close is for one that does not run.
+// Close closes a RESP that never ran.
 func (r *RESP) Close() error { return errors.Join(r.lis.Close(), r.sdk.Close()) }
 
 // Send gives the metrics.

@@ -42,8 +42,8 @@ type state struct {
 // setState is one of several Sets.
 type setState struct {
 	Name          string `json:"name"`
-	RoutesVersion uint64 `json:"routes_version"` // 0: not known
-	Away          string `json:"away,omitempty"` // why calls for it end; empty: they go on
+	RoutesVersion uint64 `json:"routes_version"` // zero means unknown
+	Away          string `json:"away,omitempty"` // the error of calls for the Set; if empty, calls go on
 }
 
 // live says that the process answers.

@@ -38,7 +38,7 @@ func description(t testing.TB) node {
 	return all
 }
 
-// at follows names down from n, and references wherever they stand. nil: nothing is there.
+// at follows names down from n, and resolves references on the way. It returns nil if a name is missing.
 func (n node) at(root node, names ...string) node {
 	for {
 		ref, ok := n["$ref"].(string)
@@ -91,7 +91,7 @@ func TestEveryOperationHasANameOfItsOwn(t *testing.T) {
 	}
 }
 
-// What a comma ends within {} is followed by a key of no value.
+// A comma within {} ends a value in YAML, so the rest of the sentence becomes a key without a value.
 func TestNoSentenceOfTheDescriptionIsBroken(t *testing.T) {
 	var walk func(path string, v any)
 	walk = func(path string, v any) {
@@ -166,7 +166,7 @@ func TestTheDescriptionHasEveryFieldOfTheMessages(t *testing.T) {
 	}
 }
 
-// parametersOf are those of the query, as properties.
+// parametersOf returns the query parameters of an operation, as properties.
 func parametersOf(op node) node {
 	out := node{}
 	list, _ := op["parameters"].([]any)

@@ -16,8 +16,8 @@ import (
 const (
 	// maxParallel bounds how many batches of one request are forwarded at once to a Set.
 	maxParallel = 16
-	// together is how long keys of a Set that are answered wait for those of others, so that a message
-	// has one answer where all Sets are well.
+	// together is the time for which answers of one Set wait for answers of other Sets. So a
+	// request to healthy Sets gets one message.
 	together = time.Millisecond
 )
 
@@ -25,7 +25,7 @@ const (
 type piece struct {
 	checked
 	batch int
-	idx   []int // where they stand in the batch; nil: it is the whole batch
+	idx   []int // positions in the batch; if nil, the piece is the whole batch
 	set   int   // noSet if the cluster is alone, or the space is not known
 }
 
@@ -50,8 +50,7 @@ func (p *piece) add(b checked, k int) {
 	p.counts, p.once = append(p.counts, b.countsOf(k, k+1)...), append(p.once, b.onceOf(k, k+1)...)
 }
 
-// request is batches that were let in, taken apart so that keys of one Set do not wait for those of
-// another, which may be dead.
+// request holds admitted batches, divided by Set. So keys of one Set do not wait for keys of a dead Set.
 type request struct {
 	lanes [][]piece // of one Set each
 	place *gate.Place
@@ -124,9 +123,10 @@ func (r *request) many() bool {
 	return len(r.lanes) > 1 || len(first) > 1 || first[0].keys() > 1
 }
 
-// each asks for all pieces, those of one Set beside those of others, and waits. ask gives what puts
-// the answers away, one at a time; refused is why the Set of the piece is not to be asked. early is told
-// when some are there while others are waited for; nil: nothing wants to know.
+// each asks for all pieces, the Sets in parallel, and waits. ask returns a function that stores the
+// answers; each calls these functions one at a time. refused is the error if the admission refuses
+// calls for the Set of the piece. If early is non-nil, it is called when some answers are ready and
+// others are pending.
 func (r *request) each(ask func(p piece, refused error) (put func()), early func()) {
 	if len(r.lanes) == 1 {
 		own := r.lanes[0]
@@ -151,7 +151,7 @@ func (r *request) each(ask func(p piece, refused error) (put func()), early func
 			r.place.Answered(set)
 		}()
 	}
-	var soon <-chan time.Time // nil: no answer came since the last part
+	var soon <-chan time.Time // nil while no answer has come since the last part
 	for left > 0 {
 		select {
 		case <-answered:

@@ -25,11 +25,11 @@ const DefaultUnreadyAfter = 5 * time.Second
 const (
 	probePause = time.Second
 	probeBound = 2 * time.Second // for an answer of any AllocSvr
-	// silences is how many questions in a row must have gone unanswered, however long that
-	// took: a process that stood still has heard no answer, and knows nothing by that.
+	// silences is the number of probes in a row that must fail, however long that takes. A process
+	// that was suspended has heard no answer, and can conclude nothing from that.
 	silences = 3
-	// answersBack is how many in a row must be answered before the cluster counts as
-	// back, so that one which comes and goes does not drag the router along.
+	// answersBack is the number of probes in a row that must succeed before the cluster counts as
+	// back. So a flapping cluster does not change the router's readiness.
 	answersBack = 2
 )
 
@@ -91,7 +91,7 @@ func (r *Router) watchCluster(ctx context.Context) {
 	}
 }
 
-// quorumPause is how often what the calls found out about the quorum is looked at.
+// quorumPause is the time between two checks of the quorum's state that calls observed.
 const quorumPause = 100 * time.Millisecond
 
 // watchQuorum says under rpc.QuorumHealth whether calls end for want of a quorum, until
@@ -149,9 +149,9 @@ func (r *Router) lacking() error {
 	return nil
 }
 
-// Ready is nil while calls can be forwarded: there is a route table, at the start that of every
-// Set that can be reached, an AllocSvr was heard of within Config.UnreadyAfter, and the router
-// stays. Else the reason why not.
+// Ready returns nil while the router can forward calls: it has a route table, an AllocSvr answered
+// within Config.UnreadyAfter, and the router is not stopping. At startup it also needs the tables
+// of all Sets that it can reach. Otherwise Ready returns the reason.
 func (r *Router) Ready() error {
 	select {
 	case <-r.leaving:

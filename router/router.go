@@ -62,7 +62,7 @@ type Router struct {
 	maxBody atomic.Int64 // of an HTTP request, in bytes
 	resp    *resp.Server // idle without a RESP front
 
-	away     atomic.Pointer[error] // why no AllocSvr is thought to be there; nil: one is
+	away     atomic.Pointer[error] // why the router takes all AllocSvr for unreachable, otherwise nil
 	complete atomic.Bool           // the tables of all Sets that can be reached were known once
 
 	leaving   chan struct{} // closed when Run begins to stop

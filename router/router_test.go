@@ -356,7 +356,7 @@ func TestARouterIsSeenInTheGossipAndHearsOfNewTables(t *testing.T) {
 	shown(func(m membership.Meta) bool {
 		return m.Role == membership.RoleRouter && m.Addr == r.Addr() && m.HTTP == r.HTTPAddr()
 	})
-	// Nobody calls the router: only the gossip can tell it of table 2.
+	// No caller uses the router, so only the gossip can bring table 2.
 	cluster.Publish()
 	view.SetTableVersion(2)
 	shown(func(m membership.Meta) bool { return m.TableVersion == 2 })

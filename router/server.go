@@ -165,8 +165,8 @@ func (s *server) BatchNext(ctx context.Context, r *pb.BatchNextRequest) (*pb.Bat
 	return out, err
 }
 
-// batchNext hands what is answered to part while keys of other Sets are waited for; nil: nobody
-// takes it.
+// batchNext passes early answers to part while keys of other Sets are pending. If part is nil, all
+// answers come together.
 func (s *server) batchNext(ctx context.Context, r *pb.BatchNextRequest, part func(*pb.BatchNextReply)) (*pb.BatchNextReply, func(), error) {
 	batches, in, leave, err := s.enter(ctx, r.GetBatches(), true)
 	if err != nil {

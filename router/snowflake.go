@@ -20,9 +20,10 @@ type snowflakeServer struct {
 	guard *auth.Guard
 }
 
-// Generate implements pb.SnowflakeServer. Single IDs that name no agent leave
-// together with those of other callers. IDs may be made here, see Config.IDsFallback, but for
-// a namespace that is named twice, which an AllocSvr compares, and those of one datacenter.
+// Generate implements pb.SnowflakeServer. Single IDs without an agent join the batch of other
+// callers. The router may generate IDs itself (Config.IDsFallback). It never does so for IDs of one
+// datacenter, or for a namespace given by both name and number, because only an AllocSvr compares
+// the two.
 func (s *snowflakeServer) Generate(ctx context.Context, r *pb.SnowflakeGenerateRequest) (*pb.SnowflakeGenerateReply, error) {
 	rpc.OneIfNone(&r.Count)
 	if err := seq.CheckIDs("count", uint64(r.GetCount())); err != nil {

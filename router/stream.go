@@ -15,13 +15,13 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// streamTimeout is that of a StreamRequest that names none, by the contract.
+// streamTimeout is the timeout of a StreamRequest without one, by the contract.
 const streamTimeout = 5 * time.Second
 
-// maxInFlight bounds the requests of one stream that have come within placeTime and are being
-// forwarded, or whose replies are being sent. Beyond it the stream is not read, so that its caller
-// feels the load. What is forwarded for longer waits for something else, such as a Set that is dead,
-// and must not hold up others; all together it is bounded by the admission.
+// maxInFlight bounds the requests of one stream that came within placeTime and are being forwarded,
+// or whose replies are being sent. At the bound the router stops reading, so that the caller feels
+// back-pressure. A request in work for longer than placeTime waits for something else, such as a
+// dead Set, and must not block later ones. The admission bounds all requests.
 const (
 	maxInFlight = 256
 	placeTime   = 20 * time.Millisecond

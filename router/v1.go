@@ -34,8 +34,9 @@ func (f *front) v1() []route {
 	}
 }
 
-// call is the route of a method. What a request leaves out is as in `from`; one of needs
-// must be in it, if there are any. A POST has the message in its body, a GET in its query.
+// call returns the route of a method. Fields that a request leaves out have their value in `from`.
+// If there are needs, the request must set one of them. A POST has the message in its body, and a
+// GET in its query.
 func call[In, Out proto.Message](method, path string, do func(context.Context, In) (Out, error), from In, needs ...string) route {
 	read := readMessage
 	if method == http.MethodGet {

@@ -242,7 +242,7 @@ func TestCallersOfOtherSetsAreServedWhileAsManyAsMayWaitForTags(t *testing.T) {
 	}
 }
 
-// What a Set answers of a call reaches the caller before its deadline, though another answers nothing.
+// The answers of one Set reach the caller before its deadline, even if another Set does not answer.
 func TestKeysOfASetThatHangsCostNoAnswersOfOthersInACall(t *testing.T) {
 	for dead := range 2 {
 		s, _, conn := hung(t, dead, router.Config{})

@@ -11,19 +11,19 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
-// Authorize has each command that takes or reads checked as the gRPC method that it stands
-// for. shown reads what a TLS connection showed. For before Serve; a nil guard lets
-// everything pass.
+// Authorize makes the server check each command that takes or reads, as the gRPC method that the
+// command stands for. shown reads the certificate of a TLS connection. Call Authorize before Serve.
+// A nil guard allows everything.
 func (s *Server) Authorize(guard *auth.Guard, shown func(*tls.ConnectionState) auth.Evidence) {
 	s.guard, s.shown = guard, shown
 }
 
-// CountRefused has r count what the server refuses and closes. It is for before Serve.
+// CountRefused makes the server count in r the connections and calls that it refuses. Call it before Serve.
 func (s *Server) CountRefused(r *rpc.Refused) {
 	s.refused, s.seats = r, gate.NewSeats(int(s.stats.maxConns.Load()), r)
 }
 
-// Share has the buffers of all connections draw on a budget. It is for before Serve.
+// Share makes the buffers of all connections draw on b. Call it before Serve.
 func (s *Server) Share(b *gate.Budget) { s.budget = b }
 
 // look reads what a connection showed, after its handshake.
@@ -39,8 +39,8 @@ func (s *Server) look(c net.Conn) auth.Evidence {
 // wrongPass is what Redis says of a password that does not hold, which clients know.
 var wrongPass = &codedError{"WRONGPASS", "invalid username-password pair or user is disabled."}
 
-// authenticate takes the token of AUTH and HELLO for all that follows. name is that of the
-// principal, "" or "default", which clients send that know none.
+// authenticate stores the token of AUTH or HELLO for all later commands. name is the principal's
+// name. Clients that know no name send "" or "default".
 func (s *session) authenticate(name, token string) error {
 	if s.guard == nil {
 		return errPassword

@@ -57,7 +57,7 @@ type session struct {
 	name  string
 	quit  bool
 	stats *stats
-	tx    *transaction // between MULTI and EXEC; nil: none
+	tx    *transaction // between MULTI and EXEC, otherwise nil
 
 	guard  *auth.Guard
 	who    auth.Credentials
@@ -71,9 +71,9 @@ type session struct {
 
 // command is one that is known.
 type command struct {
-	min, max int // arguments behind the name; max -1: any number
+	min, max int // arguments after the name; a max of -1 means no limit
 	read     func(s *session, args []string) op
-	keys     int    // how many of the arguments are keys, -1: all
+	keys     int    // number of arguments that are keys; -1 means all
 	writes   bool   // takes numbers
 	outside  bool   // is carried out within a transaction, not queued
 	about    string // for people
@@ -186,7 +186,7 @@ func saysText(text string) op {
 	return op{long: len(text), answer: func(w *writer) { w.bulk(text) }}
 }
 
-// increment is for a count within its bounds.
+// increment returns the op of a count within its bounds.
 func increment(key string, count uint32, single bool) op {
 	switch {
 	case !utf8.ValidString(key):

@@ -16,7 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/gate"
 )
 
-// seeds are the inputs that are kept for the fuzzers of the parser, and those of this test.
+// seeds returns the stored inputs of the parser's fuzzers and further inputs of this test.
 func seeds(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/fuzz/*/*")

@@ -170,8 +170,8 @@ func (w *writer) entry(name string) {
 	w.integer(uint64(first))
 }
 
-// info answers INFO, by which clients see that a server is ready, and redis-cli --stat what it
-// does. What has no meaning here is left out, or 0 where they look for it.
+// info answers INFO. Clients use it to see that a server is ready, and redis-cli --stat shows it.
+// Fields without a meaning here are left out, or 0 if redis-cli expects them.
 func info(s *session, args []string) op {
 	var commands uint64
 	for _, t := range s.stats.commands {

@@ -17,14 +17,15 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// loop serves all plain TCP connections by one goroutine: it reads those that have something,
-// begins all that they want as one batch, and looks again. Who has the answers writes the
-// replies of each connection by one system call. So a command costs no goroutine and no timer,
-// and many travel together. It waits for its own epoll descriptor in Go's poller, since a
-// goroutine that blocks in epoll_wait would hold a processor.
+// loop serves all plain TCP connections in one goroutine. It reads the ready connections, sends all
+// their commands as one batch, and polls again. The goroutine that receives the answers writes the
+// replies of each connection in one system call. So a command costs no goroutine and no timer. The
+// loop waits for its epoll descriptor in Go's poller, because a goroutine in epoll_wait would hold
+// a processor.
 //
-// A connection is the loop's, or, while it is busy, of the goroutine that answers it; only the loop closes
-// it. It is not read while it is busy or has replies that were not taken.
+// A busy connection belongs to the goroutine that answers it, and any other connection to the loop.
+// Only the loop closes connections. It does not read a connection that is busy or has unsent
+// replies.
 type loop struct {
 	s    *Server
 	ctx  context.Context // of the calls
@@ -34,7 +35,7 @@ type loop struct {
 	bell int // eventfd that ends a wait
 
 	// The loop's own.
-	conns  []*looped // by descriptor; nil: none
+	conns  []*looped // by descriptor; nil if the descriptor is not open
 	open   int
 	now    time.Time // when this turn began
 	events [256]unix.EpollEvent
@@ -45,7 +46,7 @@ type loop struct {
 	leave atomic.Int32 // stay, leaving or cut
 
 	mu     sync.Mutex // guards all below
-	queue  []*looped  // connections to look at; nil: look around
+	queue  []*looped  // connections to check; nil means that the loop checks all of them
 	asleep bool
 	ended  bool // takes no more
 }

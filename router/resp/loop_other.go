@@ -7,7 +7,7 @@ import (
 	"net"
 )
 
-// loop is for Linux; elsewhere each connection has a goroutine.
+// loop exists on Linux only. On other systems each connection has a goroutine.
 type loop struct{}
 
 // How a loop leaves.

@@ -37,7 +37,7 @@ type looped struct {
 	dead  bool      // it takes no replies
 
 	order stream.Order // what it takes of sequences
-	place Place        // that of the order
+	place Place        // the admission of order
 }
 
 // sort puts the takes of a connection into its order; false if it wants something else too,
@@ -103,7 +103,7 @@ func (c *looped) answer() {
 	}
 }
 
-// keepOps is for how many commands a connection keeps room, while it goes on sending.
+// keepOps is the number of commands for which a connection keeps its buffers while it goes on sending.
 const keepOps = 1024
 
 // trim gives up what an unusually long pipeline needed.

@@ -25,7 +25,7 @@ const (
 	queued        = "(queued)" // in a transaction; EXEC counts them by name
 )
 
-// result is how a command ended.
+// result is the outcome of a command.
 type result int
 
 const (
@@ -43,7 +43,7 @@ type tally [results]atomic.Uint64
 // stats count what a Server did.
 type stats struct {
 	commands         map[string]*tally // never changed once it is made
-	incr             *tally            // that of INCR
+	incr             *tally            // the tally of INCR
 	took, sizes      *telemetry.Histogram
 	opened, rejected atomic.Uint64
 	open, maxConns   atomic.Int64 // connections, and how many there may be
@@ -83,8 +83,8 @@ func (s *Server) Send(ch chan<- prometheus.Metric) {
 	mOpened.Send(ch, float64(s.stats.rejected.Load()), "refused")
 }
 
-// Totals are how many commands ended, how many of them with an error, and how long those took
-// that were answered together.
+// Totals returns the number of commands that ended, the number that failed, and the durations of
+// the batches in which they were answered.
 func (s *Server) Totals() (ended, failed uint64, took telemetry.Buckets) {
 	for name, t := range s.stats.commands {
 		if name == queued {

@@ -19,7 +19,7 @@ const (
 	// A read is offered minRoom at first, and twice as much each time it fills that.
 	minRoom = 4 << 10
 	maxRoom = 128 << 10
-	// keepArgs is for how many arguments room is kept.
+	// keepArgs is the number of arguments for which the parser keeps its buffers.
 	keepArgs = 64
 )
 
@@ -34,9 +34,9 @@ func protocolError(format string, args ...any) error {
 	return &ProtocolError{fmt.Sprintf(format, args...)}
 }
 
-// Parser takes commands out of a stream of bytes. The zero Parser is ready. It is for one
-// goroutine and does no I/O: Room gives where to put bytes, Fill says how many came, Next
-// takes what is complete.
+// Parser parses commands from a stream of bytes. The zero Parser is ready for use. A Parser is not
+// safe for concurrent use and does no I/O. Room returns the buffer to fill, Fill says how many
+// bytes came, and Next returns the next complete command.
 //
 //	0 <= begin <= pos <= len(buf); spans lie in buf[begin:pos];
 //	len(buf)-begin <= maxRequest + 2*maxRoom
@@ -46,10 +46,10 @@ type Parser struct {
 	pos   int // what was read of it
 	spans []span
 	args  [][]byte // what Next gave last
-	due   int      // arguments still missing; 0: no array has begun
-	bulk  int      // length of the argument whose head was read, -1: none was
+	due   int      // arguments still missing; zero between two arrays
+	bulk  int      // length of the argument whose header was read, or -1
 	open  bool
-	want  int  // bytes of room; 0: minRoom
+	want  int  // size of the next read; zero means minRoom
 	small bool // of a stranger
 	tight bool // memory is short
 }
@@ -85,7 +85,7 @@ func (p *Parser) Fill(n int) {
 	}
 }
 
-// most is how many bytes a part of a command may have.
+// most returns the largest size of a part of a command.
 func (p *Parser) most(most int) int {
 	if p.small {
 		return min(most, strangerRequest)
@@ -93,7 +93,7 @@ func (p *Parser) most(most int) int {
 	return most
 }
 
-// argsMost is how many arguments a command may have.
+// argsMost returns the largest number of arguments of a command.
 func (p *Parser) argsMost() int {
 	if p.small {
 		return strangerArgs

@@ -25,7 +25,7 @@ type Numbers interface {
 	Generate(ctx context.Context, namespace string, count uint32) (client.IDs, error)
 	TakeSegment(ctx context.Context, tag string, count uint32) (first, last seq.Seq, err error)
 
-	// Begin is for orders that were admitted each. The loop calls Admit, which must not wait.
+	// Begin starts orders that were admitted one by one. The loop calls Admit, which must not block.
 	Begin(ctx context.Context, orders ...*stream.Order)
 	Admit(ctx context.Context, order *stream.Order) (Place, error)
 }
@@ -33,7 +33,7 @@ type Numbers interface {
 // Place is what an admitted order has until it is done.
 type Place interface{ Leave() }
 
-// maxParallel is how many calls a pipeline makes at a time.
+// maxParallel is the number of calls that a pipeline makes in parallel.
 const maxParallel = 16
 
 // errGone is an answer that lacks numbers; package client gives none such.
@@ -136,8 +136,7 @@ func (p *plan) takes(ops []op) {
 	}
 }
 
-// sequences takes for ops of one space. A single one travels with those of other
-// connections.
+// sequences takes numbers for ops of one space. A single op joins the batch of other connections.
 func (p *plan) sequences(ctx context.Context, g []*op) {
 	named := g[0].kind == takeOnce
 	if len(g) == 1 && !named {

@@ -16,7 +16,7 @@ const (
 	freely = 2 * minRoom
 	// piece is what a connection draws at once.
 	piece = 16 << 10
-	// fewOps is how many commands are answered together while memory is short.
+	// fewOps is the number of commands that the server answers together while memory is short.
 	fewOps = 64
 )
 
@@ -26,7 +26,7 @@ var (
 	errMemory = errors.New("OVERLOADED: unfinished commands and replies that are not read fill the memory for them")
 )
 
-// purse is what one connection holds of the budget. It is for one goroutine at a time.
+// purse counts what one connection holds of the budget. It is not safe for concurrent use.
 type purse struct {
 	of      *gate.Budget
 	address string

@@ -27,26 +27,26 @@ const (
 
 // Limits may change while a Server serves.
 type Limits struct {
-	MaxConns    int // connections at a time; 0: DefaultMaxConns
-	MaxPipeline int // commands of one connection that are answered together; 0: DefaultMaxPipeline
+	MaxConns    int // open connections; zero means DefaultMaxConns
+	MaxPipeline int // commands of one connection that are answered together; zero means DefaultMaxPipeline
 }
 
-// patience is for how long a connection may keep the server waiting.
+// patience holds the deadlines of a connection.
 type patience struct {
 	reply   time.Duration // until it takes more of its replies
 	request time.Duration // until the rest of a command comes
 	idle    time.Duration // until a command comes
-	// stranger is how long a connection has that must show who it is.
+	// stranger is the time that a connection has to authenticate.
 	stranger time.Duration
 	sweep    time.Duration // how often connections are looked at for these
 }
 
 const (
-	// keepReply is how large a reply's buffer may grow without being given up again.
+	// keepReply is the largest reply buffer that a connection keeps.
 	keepReply = 64 << 10
-	// acceptPause is after an accept that failed for want of something, such as files.
+	// acceptPause is the pause after a failed accept, such as one without free file descriptors.
 	acceptPause = 50 * time.Millisecond
-	// connShare is how many eighths of its files a process spends on these connections at most.
+	// connShare is the largest share of the process's files for these connections, in eighths.
 	connShare = 4
 )
 
@@ -56,7 +56,7 @@ type Server struct {
 	log   *slog.Logger
 	ids   atomic.Uint64 // of connections
 	stats *stats
-	guard *auth.Guard // nil: everybody may do everything
+	guard *auth.Guard // if nil, every client may do everything
 	// refused counts the connections for which there is no place. If nil, none is counted.
 	refused *rpc.Refused
 	shown   func(*tls.ConnectionState) auth.Evidence
@@ -66,7 +66,7 @@ type Server struct {
 	seats       *gate.Seats
 	budget      *gate.Budget // of the buffers of all connections
 
-	loop *loop // serves those without TLS; nil: none, each has a goroutine
+	loop *loop // serves connections without TLS; if nil, each connection has a goroutine
 
 	mu      sync.Mutex        // guards all below
 	conns   map[net.Conn]bool // those with a goroutine each
@@ -296,7 +296,7 @@ func (s *Server) shake(ctx context.Context, c net.Conn, me *session) bool {
 	return true
 }
 
-// limit is how many commands of a connection are answered together.
+// limit returns the number of commands of a connection that are answered together.
 func (s *Server) limit(me *session) int {
 	most := int(s.maxPipeline.Load())
 	if me.purse.short() {
@@ -327,8 +327,8 @@ func (s *Server) malformed(err error, me *session, out *writer) {
 	out.fault("ERR " + err.Error())
 }
 
-// maxReplies is how many bytes of replies are about put together for one connection before
-// they are sent: what one that reads nothing costs.
+// maxReplies is about the size of the replies that are built for one connection before they are
+// sent. So it bounds the memory of a connection that reads nothing.
 const maxReplies = 256 << 10
 
 // gather reads the commands that are complete, up to QUIT, the limit, or as many as have

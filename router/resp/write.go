@@ -11,7 +11,7 @@ type writer struct {
 	resp3 bool
 }
 
-// reset is for the next replies, once these were sent.
+// reset empties the buffer after its replies were sent.
 func (w *writer) reset() {
 	if cap(w.buf) > keepReply {
 		w.buf = nil
