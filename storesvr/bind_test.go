@@ -477,8 +477,8 @@ func TestAStoreThatWasTakenOutUnfilledIsNoVoterWhenTheChangeGoesBack(t *testing.
 	adopt(list(5, false), nil)
 }
 
-// What a learner was filled with is what the voters of that list had confirmed. Under the
-// next list they may have confirmed more without it.
+// A learner was filled with all that the voters of that list had confirmed. Under the next list
+// they may have confirmed more without the learner.
 func TestALearnerThatWasFilledUnderAnOlderListIsNoVoter(t *testing.T) {
 	b, list, adopt, fill := newLearner(t)
 	state := func(want string) {

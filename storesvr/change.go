@@ -61,10 +61,10 @@ func (ch *change) bind(ctx context.Context, req binding) error {
 	return nil
 }
 
-// adopt takes a decided member list over if it is newer than the store's own. Durable
-// when it returns nil: from then on requests under any other list are refused. Errors:
-// seq.ErrForeignCluster, seq.ErrStaleEra for an older list, seq.ErrNotVoting for a list
-// that makes a voter of a store that is not filled, seq.ErrBadArgument.
+// adopt replaces the store's member list if the decided list is newer. After it returns nil, the
+// list is durable, and the store refuses requests under any other list. Errors:
+// seq.ErrForeignCluster, seq.ErrStaleEra for an older list, seq.ErrNotVoting for a list in which an
+// unfilled store votes, seq.ErrBadArgument.
 func (ch *change) adopt(ctx context.Context, cluster string, era seq.Era, list quorum.MemberList) error {
 	list.Sort()
 	if err := list.Validate(); err != nil {
@@ -134,10 +134,10 @@ type fillRequest struct {
 	bound    time.Duration
 }
 
-// fill merges states of other stores. Durable when it returns nil. Errors: those of
-// sameList, seq.ErrNotVoting for a store that must not take part, seq.ErrStoreFull,
-// seq.ErrBadArgument, and seq.ErrOverloaded during the grace: repeat it later. After an
-// error a part of the records may have been merged.
+// fill merges states of other stores. They are durable when it returns nil. It returns the errors
+// of sameList, seq.ErrNotVoting for a store that must not take part, seq.ErrStoreFull and
+// seq.ErrBadArgument. During the grace it returns seq.ErrOverloaded, and the caller retries later.
+// After an error some records may have been merged.
 func (ch *change) fill(ctx context.Context, req fillRequest) (changed int, err error) {
 	c := ch.core
 	if err := req.secret.Proves(req.session); err != nil {

@@ -25,42 +25,41 @@ const (
 	maxMaxLease = time.Hour
 )
 
-// Config is all that a store is told at its start. What Init fixed is on the disk.
+// Config configures a run of a store. The data directory holds what Init fixed.
 type Config struct {
 	DataDir string // holds the database that Init made
 	Listen  string // gRPC, host:port; port 0 takes a free one
-	// Advertise is the gRPC address that others are told, host:port. Empty: the one
-	// listened on.
+	// Advertise is the gRPC address sent to peers, host:port. If empty, it is the address of the
+	// listener.
 	Advertise string
 	ClusterID string // if not empty, the cluster that the database must belong to
-	Zone      string // that fails as a whole; empty: as init was told
+	Zone      string // failure domain of the store; if empty, the zone given to Init
 
-	GossipListen  string           // host:port of the membership view; empty: no gossip
+	GossipListen  string           // host:port of the membership view; if empty, there is no gossip
 	GossipJoin    []string         // other members, host:port
-	GossipProfile string           // fast, lan or wan; empty: fast
-	GossipKeys    *membership.Keys // nil: the gossip is plain
+	GossipProfile string           // fast, lan or wan; if empty, fast
+	GossipKeys    *membership.Keys // if nil, the gossip is plaintext
 
 	MaxLease time.Duration // longest lease granted, above 0 and at most an hour
-	NearFull uint64        // bytes free on the disk below which writes are refused; 0: never
+	NearFull uint64        // bytes free on the disk below which writes are refused; zero means never
 
-	// Memory is how many bytes the process may take before it is ended. Zero means that nothing is
-	// known of a limit.
+	// Memory is the memory limit of the process in bytes. Zero means that no limit is known.
 	Memory uint64
 
-	// TLS secures the listener; nil: plaintext. With a CA nobody connects without a
-	// certificate that it has signed.
+	// TLS secures the listener. If nil, it is plaintext. With a CA, only clients with a certificate
+	// of that CA can connect.
 	TLS *rpc.TLS
-	// Guard checks every call; nil: everybody may do everything.
+	// Guard authorizes every call. If nil, every caller may make every call.
 	Guard *auth.Guard
 	// Refused counts what is refused and closed. If nil, the store makes one.
 	Refused *rpc.Refused
 
-	// Traces makes spans of the calls of traced callers; nil: none.
+	// Traces creates spans of the calls of traced callers. If nil, tracing is off.
 	Traces *tracing.Tracer
 
-	Logger *slog.Logger // nil: none
-	Clock  clock.Clock  // nil: the clock of the machine
-	// Wall bounds the high-water marks of snowflake worker ids; nil: time.Now.
+	Logger *slog.Logger // if nil, nothing is logged
+	Clock  clock.Clock  // if nil, the clock of the machine
+	// Wall bounds the high-water marks of snowflake worker ids. If nil, it is time.Now.
 	Wall func() time.Time
 }
 
@@ -108,7 +107,7 @@ func (c Config) checkAddrs() error {
 			return fmt.Errorf("gossip listen address %w", err)
 		}
 	}
-	if c.Advertise != "" || c.GossipListen != "" { // nobody is told otherwise
+	if c.Advertise != "" || c.GossipListen != "" { // without gossip, no peer learns the address
 		if err := hostport.Told(c.Listen, c.Advertise); err != nil {
 			return fmt.Errorf("advertise address: %w", err)
 		}

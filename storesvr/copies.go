@@ -29,8 +29,8 @@ func (r *replica) readCopies(ctx context.Context, req quorum.ReadRequest) (quoru
 	return quorum.Reply{UUID: r.core.identity.UUID, Results: results}, nil
 }
 
-// copies is for the goroutine that changes them. Their encoding, which takes long, keeps no
-// lease waiting.
+// copies encodes the copies of sections. Only the goroutine that changes copies may call it. The
+// encoding takes long, so it runs without c.mu and delays no lease.
 func (c *core) copies(registers []seq.Register, db Database) []quorum.Result {
 	results := make([]quorum.Result, len(registers))
 	c.mu.Lock()
@@ -47,10 +47,10 @@ func (c *core) copies(registers []seq.Register, db Database) []quorum.Result {
 	return results
 }
 
-// copiesStep is how many copies are in memory at a time to be sent.
+// copiesStep is the number of encoded copies in memory at a time.
 const copiesStep = 64
 
-// withCopies hands on states, in order, those of exact sections with their copies.
+// withCopies passes states to give, in order. It adds the copies to the states of exact sections.
 func (r *replica) withCopies(ctx context.Context, mapping seq.Mapping, states []quorum.RegisterState, give func([]quorum.RegisterState) error) error {
 	for len(states) > 0 {
 		n, registers := 0, make([]seq.Register, 0, copiesStep)

@@ -34,7 +34,7 @@ type core struct {
 	mu       sync.Mutex
 	acceptor *acceptor.Acceptor
 	members  members
-	mapping  seq.Mapping // as committed; that of identity is the one at the start
+	mapping  seq.Mapping // as committed; identity.Mapping is the mapping at the start
 	witness  witness
 	gate     requirement
 	maxLease time.Duration
@@ -67,7 +67,7 @@ func (c *core) state() (voting bool, state string) {
 	return voting, state
 }
 
-// standing is state but for the comparison at the start. The caller holds mu.
+// standing returns the state without the comparison at the start. The caller holds mu.
 func (c *core) standing() (voting bool, state string) {
 	switch {
 	case c.err != nil:
@@ -172,10 +172,10 @@ func (c *core) committed(group []*write, commits, batches uint64) {
 	}
 }
 
-// last is what an orderly stop commits. It spares the next start its grace if nothing is
-// leased now: everybody has left in order. A crash before the commit leaves the old bound,
-// and so a grace that is longer than need be. What is remembered of fellow stores goes with
-// it.
+// last returns the update that an orderly stop commits. If nothing is leased, all sessions have
+// left in order, and the next start needs no grace. A crash before the commit leaves the old bound,
+// and so a longer grace than necessary. The update also saves what the store remembers of the disks
+// of other stores.
 func (c *core) last() disk.Update {
 	c.mu.Lock()
 	defer c.mu.Unlock()

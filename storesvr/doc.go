@@ -8,7 +8,7 @@
 //     disk (package acceptor says why);
 //   - after any error of a commit nothing is answered any more and Run returns
 //     ErrCommit: the database may show what is not on disk, so the process must exit;
-//   - after a start nobody but the recorded owner takes a register until every lease
+//   - after a start only the recorded owner can take a register until every lease
 //     that the process before may have granted has ended;
 //   - a disk that is nearly full refuses writes and keeps granting leases;
 //   - a store votes only if it was bound to its fellow members, and never again once a
@@ -18,7 +18,7 @@
 // serves. A request goes from server, which translates, to replica, which answers what
 // quorum.Store asks, or to change, which answers those that decide who the stores are. Both
 // look at core, what the store has in memory under one mutex: the acceptor, the members
-// (who the stores are) and the witness (whether the disk is an old copy). What they change
-// there writer brings to disk. The rules of the registers are in package acceptor, the files
+// (who the stores are) and the witness (whether the disk is an old copy). writer brings their
+// changes to disk. The rules of the registers are in package acceptor, the files
 // in disk.
 package storesvr

@@ -23,7 +23,7 @@ import (
 	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
-// noExact is for disks of clusters without an exact space.
+// noExact is the disk of a cluster without an exact space.
 type noExact struct{}
 
 func (noExact) Copy(seq.SectionID) *exact.Copy { return nil }
@@ -349,7 +349,7 @@ func TestPromisesAreOnDiskBeforeTheirRecordsAndBothBeforeTheAnswer(t *testing.T)
 	}
 }
 
-// What a read shows must not be taken back by a crash.
+// A crash must not take back a state that a read has shown.
 func TestACopyIsShownAfterItsCommit(t *testing.T) {
 	b := newExact(t)
 	o := b.owner(1, alice)

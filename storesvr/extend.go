@@ -9,10 +9,10 @@ import (
 	"github.com/seqsvr/seqsvr/storesvr/disk"
 )
 
-// sectionSize is what a section takes on the disk at most, with what bbolt writes anew for it.
+// sectionSize bounds the disk space of a section, including the pages that bbolt rewrites for it.
 const sectionSize = 256
 
-// extend takes over a mapping that was decided, if it is the store's own with spaces added.
+// extend adopts a decided mapping that is the store's own with spaces added.
 // Their registers are made in the same transaction, at zero: the store never had them, and
 // until then it has answered every question about them that it knows none. So zero here is as
 // good as in a store that missed every write, and no register is ever made twice. Durable

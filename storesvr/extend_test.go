@@ -170,9 +170,9 @@ func TestAStoreRefusesAMappingThatIsNotItsOwnWithSpacesAdded(t *testing.T) {
 	}
 }
 
-// In a restored era the sections of a space that is added may have handed out numbers before, of
-// which no store knows anything. They begin at the floor of the era, those of an exact space with the
-// copy that the store shows, and go on from there after a restart.
+// In a restored era the sections of an added space may have handed out numbers before, and no store
+// knows of them. They begin at the floor of the era. Exact sections begin with the copy that the
+// store shows. Both go on from there after a restart.
 func TestASpaceThatIsAddedInARestoredEraBeginsAtItsFloor(t *testing.T) {
 	const floor = 1 << 36
 	b := &bench{t: t, dir: filepath.Join(t.TempDir(), "a"), clock: clock.NewManual(time.Hour)}

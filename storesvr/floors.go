@@ -10,8 +10,8 @@ import (
 	"github.com/seqsvr/seqsvr/storesvr/disk"
 )
 
-// Overdrawn is how far beyond a clock a node that borrows may hand out snowflake IDs, and
-// clocks that are right may be apart: what WindowsOver keeps of a floor.
+// Overdrawn bounds two distances: how far a borrowing node hands out snowflake IDs beyond its
+// clock, and how far correct clocks are apart. WindowsOver keeps that much of a floor.
 const Overdrawn = 30 * time.Second
 
 // stampFloors gives a restored store the floor of worker ids at its first start. It is on
@@ -33,7 +33,7 @@ func stampFloors(cfg Config, db Database, meta *disk.Meta) error {
 
 func workerFloor(f quorum.Floors) time.Time { return time.UnixMilli(int64(f.Worker)).UTC() }
 
-// keptBack is how long the floor of worker ids lies ahead of the store's clock.
+// keptBack returns the time by which the floor of worker ids is ahead of the store's clock.
 func keptBack(f quorum.Floors, now time.Time) time.Duration {
 	if f.Worker == 0 {
 		return 0

@@ -161,9 +161,9 @@ func TestEveryMethodOfTheStoreIsFuzzed(t *testing.T) {
 	}
 }
 
-// FuzzStoreHandlers calls handlers with any bytes, as they are or with the cluster, and a
-// session of one's own, put in. Whatever comes, the store lives; a refusal has a name and
-// changes nothing, and nothing ever decreases.
+// FuzzStoreHandlers calls handlers with any bytes, as they are or with a valid cluster and session.
+// The store survives every input. A refusal has a name and changes nothing, and no value ever
+// decreases.
 func FuzzStoreHandlers(f *testing.F) {
 	bobs := sessiontest.SecretOf(bob)
 	add := func(name string, m proto.Message) {

@@ -31,7 +31,7 @@ type refused struct {
 	at       time.Duration
 }
 
-// keptOutFor is for how long a store tells of a node that it refused.
+// keptOutFor is the time for which a store reports a node that it refused.
 const keptOutFor = 2 * time.Minute
 
 func newRequirement(meta disk.Meta) requirement {

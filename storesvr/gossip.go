@@ -41,7 +41,7 @@ func (g *gossip) addr() string {
 	return g.view.Addr()
 }
 
-// members are those of the view, with the dead that it has not forgotten.
+// members returns the members of the view, including dead members that it has not forgotten.
 func (g *gossip) members() []membership.Member {
 	if g == nil {
 		return nil

@@ -14,27 +14,27 @@ import (
 // maxClusterID bounds a cluster id in bytes: it is also the label of the gossip.
 const maxClusterID = 128
 
-// InitConfig is what is fixed for the life of a store. All stores of a cluster are given
-// the same, but for DataDir and Name.
+// InitConfig is fixed for the life of a store. All stores of a cluster get the same values, except
+// DataDir and Name.
 type InitConfig struct {
 	DataDir     string
 	ClusterID   string      // 1 to 128 bytes
 	Name        string      // of this store, one of MemberNames
-	Spaces      []seq.Space // none: one space of the default name
+	Spaces      []seq.Space // if empty, one space of the default name
 	MemberNames []string    // of all stores
 
-	N, R, W int // 0 for N: as many as MemberNames; for W: a majority; for R: N-W+1
+	N, R, W int // zero means for N the number of MemberNames, for W a majority, for R N-W+1
 
-	// Zones of MemberNames, in their order; none: they are not known. Where three are named,
-	// none may have W stores, unless AnyZones says so.
+	// Zones are the zones of MemberNames, in their order. If empty, the zones are unknown. Of
+	// three or more zones, none may have W stores unless AnyZones is set.
 	Zones    []string
 	AnyZones bool
 }
 
-// Init makes a new store and is the only thing that does. It never touches a database
-// that is there: disk.ErrExists. The store votes once it was bound to its fellow members,
-// which whoever first connects to all of them does. Other errors: ErrConfig, quorum.ErrZones,
-// seq.ErrBadMapping, disk.ErrDirectory. After an error nothing was made.
+// Init makes a new store, and nothing else does. If there is a database already, it returns
+// disk.ErrExists. The store votes once the first client that connects to all members has bound
+// them to each other. Other errors: ErrConfig, quorum.ErrZones, seq.ErrBadMapping,
+// disk.ErrDirectory. After an error nothing was made.
 func Init(cfg InitConfig) error {
 	id, err := NewIdentity(cfg)
 	if err == nil {
@@ -46,9 +46,9 @@ func Init(cfg InitConfig) error {
 	return nil
 }
 
-// NewIdentity is that of a new store, under a uuid of its own; era 0. Spaces that say nothing
-// of it hash their string keys under a secret, which the first AllocSvr draws. ErrConfig,
-// seq.ErrBadMapping.
+// NewIdentity returns the identity of a new store, with a uuid of its own and era 0. A space
+// without a key hash gets the secret hash, whose secret the first AllocSvr draws. Errors:
+// ErrConfig, seq.ErrBadMapping.
 func NewIdentity(cfg InitConfig) (disk.Identity, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.Validate(); err != nil {
@@ -58,7 +58,7 @@ func NewIdentity(cfg InitConfig) (disk.Identity, error) {
 	if err != nil {
 		return disk.Identity{}, err
 	}
-	for i := range mapping.Spaces { // mappings without a hash are those of before: sha256-64
+	for i := range mapping.Spaces { // a mapping without a hash is of an older build and means sha256-64
 		mapping.Spaces[i].KeyHash = cmp.Or(mapping.Spaces[i].KeyHash, seq.SecretKeys)
 	}
 	return disk.Identity{
@@ -67,7 +67,7 @@ func NewIdentity(cfg InitConfig) (disk.Identity, error) {
 	}, nil
 }
 
-// LearnerConfig is what a store is made of that a running cluster is to fill.
+// LearnerConfig configures a new store that a running cluster will fill.
 type LearnerConfig struct {
 	DataDir   string
 	ClusterID string
@@ -75,12 +75,12 @@ type LearnerConfig struct {
 	Era       seq.Era
 	Mapping   seq.Mapping // as every store of the cluster tells it
 	Floors    quorum.Floors
-	Zone      string // empty: none is known
-	Required  int    // protocol that the cluster requires of sessions; 0: any
+	Zone      string // if empty, the zone is unknown
+	Required  int    // protocol that the cluster requires of sessions; zero means any
 }
 
-// InitLearner makes a store that waits to be filled: it never votes before the cluster
-// has decided so by a member list. Errors are those of Init.
+// InitLearner makes a store that waits to be filled. It never votes before the cluster has decided
+// so by a member list. InitLearner returns the errors of Init.
 func InitLearner(cfg LearnerConfig) error {
 	err := cfg.validate()
 	if err == nil {
@@ -122,7 +122,7 @@ func (c InitConfig) withDefaults() InitConfig {
 	return c
 }
 
-// zone is that of this store.
+// zone returns the zone of this store.
 func (c InitConfig) zone() string {
 	if len(c.Zones) == 0 {
 		return ""

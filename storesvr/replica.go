@@ -92,7 +92,7 @@ func (r *replica) Step(ctx context.Context, req quorum.StepRequest) (quorum.Repl
 type caller struct {
 	ref     quorum.Ref
 	session seq.Session
-	node    string // empty: the request does not name it
+	node    string // empty if the request does not name it
 }
 
 // write has do change registers as far as the disk has room, and answers once that is on
@@ -119,15 +119,14 @@ func (r *replica) write(ctx context.Context, by caller, items, size int, do func
 	return quorum.Reply{UUID: r.core.identity.UUID, Results: results, Claim: r.core.claim()}, nil
 }
 
-// WorkerAhead is how far a snowflake worker id's high-water mark may lie beyond the
-// store's wall clock.
+// WorkerAhead bounds the high-water mark of a snowflake worker id beyond the store's wall clock.
 const WorkerAhead = quorum.WorkerAhead
 
-// LogAhead is how far the time of a record may lie beyond the store's wall clock: it never
-// falls, so that one which is far ahead would have a section forget its ids too early.
+// LogAhead bounds the time of a record beyond the store's wall clock. The time of a section never
+// falls, so a record far ahead would make the section forget its ids too early.
 const LogAhead = 10 * time.Second
 
-// limitsAt are those of a moment.
+// limitsAt returns the limits at a time.
 func limitsAt(now time.Time) acceptor.Limits {
 	return acceptor.Limits{WorkerMax: workerMax(now), Latest: now.Add(LogAhead).UnixMilli()}
 }
@@ -225,9 +224,9 @@ func (r *replica) release(req quorum.ReleaseRequest) (uuid string, released int,
 	return r.core.identity.UUID, released, err
 }
 
-// vouch takes in what fellow stores remember of this one, so that it may vote before its
-// wait is over. An old disk is recorded as such. nonce is of the start that they were
-// asked for. Errors: seq.ErrForeignCluster, seq.ErrNotVoting for an old disk.
+// vouch compares the claims of fellow stores about this store with its disk, so that the store may
+// vote before its wait is over. It records that a disk is old. nonce identifies the start for which
+// the claims were requested. Errors: seq.ErrForeignCluster, seq.ErrNotVoting for an old disk.
 func (r *replica) vouch(cluster string, nonce uint64, claims []quorum.Claim) error {
 	return r.recorded(r.core.vouch(cluster, nonce, claims))
 }
@@ -249,7 +248,7 @@ func (r *replica) recorded(err error) error {
 	return err
 }
 
-// dumpStep is how many registers are copied at a time, so that no lease waits for more.
+// dumpStep is the number of registers copied at a time, so that a lease waits for no more than these.
 const dumpStep = 4096
 
 // dump hands all registers to give, as they are on disk, in the order of their names.

@@ -36,6 +36,6 @@ func (r *Replica) Addressed() grpc.UnaryServerInterceptor { return addressedTo(r
 // Failed is closed when a commit has failed: the process must end without an answer.
 func (r *Replica) Failed() <-chan struct{} { return r.r.writer.failed }
 
-// Close ends the store after the commit in flight, and closes the database. Whoever
-// calls the service must have stopped before.
+// Close stops the store after the commit in flight, and closes the database. Callers of the service
+// must have stopped before.
 func (r *Replica) Close() error { return r.r.close() }

@@ -366,8 +366,8 @@ func TestARequestThatSpeaksForAnotherSessionIsRefusedAndDoesNothing(t *testing.T
 	}
 }
 
-// Whoever had a lease before the restart may still serve by it: nothing is leased now
-// says nothing about him before the grace has ended.
+// A session with a lease from before the restart may still serve under it. That nothing is leased
+// now proves nothing about this session before the grace has ended.
 func TestAStoreThatStopsInsideItsGraceStartsWithIt(t *testing.T) {
 	b := newVoter(t)
 	b.mustPrepare(1, alice, quorum.VerdictOK)

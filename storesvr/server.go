@@ -28,7 +28,7 @@ type server struct {
 	addr    string // that others are told
 	guard   *auth.Guard
 	refused *rpc.Refused
-	known   func() []membership.Member // of the gossip; nil: there is none
+	known   func() []membership.Member // of the gossip; nil without gossip
 }
 
 // newServer is a gRPC server with the store, its health and reflection.

@@ -30,8 +30,8 @@ type Store struct {
 	closeErr error     // of Close
 }
 
-// New opens the database and listens, but does not answer before Run. Errors: ErrConfig,
-// those of disk.Open, and the system's for the address.
+// New opens the database and the listener. It does not answer before Run. Errors: ErrConfig, the
+// errors of disk.Open, and the system's error for the address.
 func New(cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("start store: %w", err)

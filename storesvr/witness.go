@@ -15,8 +15,8 @@ import (
 	"github.com/seqsvr/seqsvr/storesvr/disk"
 )
 
-// leastWait is how long a store that finds too few fellows waits at least before it votes:
-// a session that has seen it newer renews five times a lease.
+// leastWait is the shortest wait before a store votes that finds too few fellow stores. A session
+// that has seen the disk newer renews five times a lease.
 const leastWait = time.Second
 
 // witness says whether the disk of this start is known to be no older copy, and what this
@@ -64,10 +64,11 @@ func newWitness(meta disk.Meta, m *members, now time.Duration) witness {
 	return w
 }
 
-// commits are those of the database and of the journal: an old copy of either has fewer.
+// commits returns the commits of the database and of the journal together, because an old copy of
+// either has fewer.
 func (w *witness) commits() uint64 { return w.database + w.journal }
 
-// committed takes in how far the two have got; 0: nothing was written to it.
+// committed notes the counts of both. Zero means that nothing was written to it.
 func (w *witness) committed(database, journal uint64) {
 	w.database, w.journal = max(w.database, database), max(w.journal, journal)
 }
@@ -126,9 +127,9 @@ func (w *witness) older(c quorum.Claim) error {
 	return fmt.Errorf("%s remembers %d commits in start %d of this disk, it has %d in start %d", by, c.Commits, c.Boot, has, w.boots)
 }
 
-// compare holds the disk against what is remembered of it. nonce is of the start for which
-// fellow stores were asked: what they said before may be older than the disk that was. An
-// error says that the disk is old.
+// compare compares the disk with the claims about it. nonce identifies the start for which fellow
+// stores were asked, because an earlier answer may be older than the disk was. An error says that
+// the disk is old.
 func (w *witness) compare(nonce uint64, claims []quorum.Claim) error {
 	for _, c := range claims {
 		if err := w.older(c); err != nil {
@@ -216,7 +217,7 @@ func (w *witness) unsavedClaims() []quorum.Claim {
 	return slices.Collect(maps.Values(w.remembered))
 }
 
-// about fills in what a reply says of this store's disk and of those of its fellows.
+// about sets the fields of a reply that describe this store's disk and the disks of its fellows.
 func (w *witness) about(reply quorum.RenewReply, now time.Duration) quorum.RenewReply {
 	c := w.claim(now)
 	reply.UUID, reply.BootCount, reply.Commits, reply.Seal, reply.Remembered = c.Store, c.Boot, c.Commits, c.Seal, w.recollection()

@@ -51,7 +51,7 @@ type write struct {
 type writer struct {
 	core     *core
 	disk     Database
-	nearFull atomic.Uint64 // bytes free below which writes are refused; 0: never
+	nearFull atomic.Uint64 // bytes free below which writes are refused; zero means never
 	stats    stats
 	traces   *tracing.Tracer // of the calls that wait for a commit
 
@@ -212,8 +212,8 @@ func (w *writer) traceCommit(group []*write, registers int) tracing.Span {
 	return span
 }
 
-// full says whether the disk has too little room for the group: bbolt writes changed
-// pages anew before it frees the old ones, and an ENOSPC in the commit ends the process.
+// full reports whether the disk has too little room for the group. bbolt writes changed pages
+// before it frees the old ones, and an ENOSPC in the commit ends the process.
 func (w *writer) full(group []*write) bool {
 	reserve := w.nearFull.Load()
 	if reserve == 0 {

@@ -55,8 +55,8 @@ type Config struct {
 	LeaseBound time.Duration          // longest lease ever granted, as on disk
 	Start      time.Duration          // now: later than any answer of the process before
 	Floors     quorum.Floors          // of the era, as on disk
-	// Copies gives the copy of a section of an exact space, which the Acceptor alone changes,
-	// and nil for any other; nil: there are none.
+	// Copies returns the copy of a section of an exact space, which only the Acceptor changes. It
+	// returns nil for any other section. If Copies is nil, there are no exact spaces.
 	Copies func(seq.SectionID) *exact.Copy
 }
 
@@ -68,8 +68,8 @@ type Acceptor struct {
 	copies
 }
 
-// GraceOf is how long after its start a store lets only the recorded owner in, when
-// bound is the longest lease it ever granted.
+// GraceOf returns the grace: the time after its start in which a store lets only the
+// recorded owner in. bound is the longest lease that the store ever granted.
 //
 // A lease granted just before the crash ends, at the latest, bound after it in the
 // store's own time; the holder stops at bound(1-2rho) of its own ticks after it sent
@@ -102,10 +102,10 @@ func (a *Acceptor) Committed() {
 	a.entries = nil
 }
 
-// Registers is how many registers there are.
+// Registers returns the number of registers.
 func (a *Acceptor) Registers() int { return len(a.registers.names) }
 
-// Grace is what is left of the grace after the start, 0 when it is over.
+// Grace returns the time left of the grace after the start, 0 when the grace is over.
 func (a *Acceptor) Grace(now time.Duration) time.Duration { return a.leases.grace(now) }
 
 // LeaseBound is the longest lease that Renew grants before SetLeaseBound.
@@ -117,19 +117,19 @@ func (a *Acceptor) SetLeaseBound(bound time.Duration) {
 	a.leases.bound = max(a.leases.bound, bound)
 }
 
-// Floors are those of the era.
+// Floors returns the floors of the era.
 func (a *Acceptor) Floors() quorum.Floors { return a.floors }
 
-// SetFloors has floors count that are on disk by now.
+// SetFloors puts floors in force. The floors must be on disk already.
 func (a *Acceptor) SetFloors(f quorum.Floors) { a.floors = f }
 
 // SetMaxLease changes the longest lease that Renew grants from now on; what was granted
 // stays.
 func (a *Acceptor) SetMaxLease(longest time.Duration) { a.leases.maxLease = longest }
 
-// Extend makes the registers of the sections in [from, to), at zero: the mapping has come to
-// have them. Whoever asks for them before the Changes are committed is told of none.
-// ErrInvariant if there is one of them.
+// Extend adds the registers of the sections in [from, to), at zero, after the mapping gained these
+// sections. Until the Changes are committed, requests find no such registers. If a register exists
+// already, Extend returns ErrInvariant.
 func (a *Acceptor) Extend(from, to seq.SectionID) error {
 	for id := from; id < to; id++ {
 		if r := seq.SectionRegister(id); a.registers.find(r) != nil {

@@ -13,14 +13,14 @@
 // I1 to I3 are asserted at every change; a breach is ErrInvariant and must end the
 // process.
 //
-// # What the caller must do
+// # Duties of the caller
 //
 // Prepare and Step change the state in memory ahead of the disk, so that the requests
 // of one group see each other. The caller commits Changes in one transaction, then
 // calls Committed, and only then answers any request of the group, a refused one
 // included. If the commit fails the process must exit: what memory shows is then no
 // longer known to be on disk. A crash before the commit leaves the registers as they
-// were before the group, and nobody was told otherwise.
+// were before the group, and no answer said otherwise.
 //
 // Read and Renew may come between. They must not queue behind an fsync, and they are
 // answered without one, so they may only rest on what is already on disk:
@@ -33,11 +33,11 @@
 //     while the newer session counts this store among the W that keep others out. Two
 //     sessions could serve at once. By memory is needed too: an epoch about to be
 //     outrun must not be leased.
-//   - Removing an attachment early is always safe: it only ends a lease that the session
-//     is told of with its next renewal, and the Prepare that removed it was let in by
-//     the same rules before.
+//   - Removing an attachment early is always safe, because it only ends a lease. The next
+//     renewal tells the session, and the same rules admitted the Prepare that removed
+//     the attachment.
 //
-// # What a session must do
+// # Duties of a session
 //
 // A store cannot see what a session believes, so an honest session
 //

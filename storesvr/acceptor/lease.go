@@ -11,13 +11,13 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// forgetAfter is how long after its expiry a session that does not come back is kept,
-// so that it can be told what it lost. Forgetting it is safe: its next renewal believes
-// in attachments that are not there, and is reset.
+// forgetAfter is the time for which the store keeps a session after its expiry, to report what the
+// session lost. Forgetting is safe: the session's next renewal believes in attachments that are
+// missing, and the store resets it.
 const forgetAfter = 10 * time.Minute
 
-// excessTolerated is how many renewals in a row may believe in less than is attached:
-// about one lease, at the usual five renewals a lease.
+// excessTolerated is the number of renewals in a row that may believe in less than is attached. At
+// five renewals a lease, that is about one lease.
 const excessTolerated = 5
 
 // session is one live or lately live session.
@@ -124,9 +124,8 @@ func (l *leases) renew(req quorum.RenewRequest, now time.Duration) (reply quorum
 		delete(s.lost, item.Register)
 	}
 	if s.diverged(req.Attached, len(reply.Refused)) {
-		// What is attached stays so unless the session has just listed everything
-		// that it believes in: should this reply be lost, it goes on to count what
-		// it was granted before.
+		// An attachment stays unless the session has just listed everything that it believes in. If
+		// this reply is lost, the session goes on to count what it was granted before.
 		if uint64(len(fresh)) == req.Attached {
 			s.attached = fresh
 		}
@@ -198,10 +197,10 @@ func (l *leases) giveUp(s *session, e seq.Epoch, r seq.Register) bool {
 	return true
 }
 
-// diverged compares what the session believes attached with what is. What it has not
-// yet heard to be lost, refused or released may make up the difference. Believing in too
-// little hurts nobody but those kept out for no reason, and a renewal that overtakes a
-// release looks the same, so that only counts when it lasts.
+// diverged compares the attachments that the session believes in with the real ones. Losses,
+// refusals and releases that the session has not heard of may explain a difference. Believing in
+// too little only keeps other sessions out for no reason. A renewal that overtakes a release looks
+// the same, so diverged reports too little only if it lasts.
 func (s *session) diverged(believed uint64, refused int) bool {
 	have := uint64(len(s.attached))
 	most := have + uint64(len(s.lost)) + uint64(refused) + uint64(s.released)

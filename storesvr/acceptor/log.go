@@ -15,7 +15,7 @@ import (
 //
 //	the copy's epoch <= promised
 
-// copies are those of one store.
+// copies are the copies of one store.
 type copies struct {
 	find      func(seq.SectionID) *exact.Copy // Config.Copies
 	entries   []exact.Entry                   // since Committed
@@ -48,7 +48,7 @@ func (s *copies) count(of *registers) error {
 	return nil
 }
 
-// Kept is how many UIDs and ids of requests exact spaces have here.
+// Kept returns the number of UIDs and of request ids that exact spaces have here.
 func (s *copies) Kept() (uids, ids int) { return s.uids, s.ids }
 
 // append has the copy take a change in, under an epoch that is not below the promise. The

@@ -58,11 +58,11 @@ func (e *endedSessions) add(id seq.Session) {
 	e.set[id] = struct{}{}
 }
 
-// Release ends leases of the session, of the items whose epoch is still the promised
-// one, and returns how many. Nobody waits for them any more, neither for the lease nor
-// for the grace after a restart; with To they are kept for that session for
-// quorum.ReserveTime. All does so with everything attached, and ends the session:
-// it is granted no lease and no promise any more.
+// Release ends leases of the session on the items whose epoch is still the promised one, and
+// returns their number. No other session waits for these leases any more, and none waits for the
+// grace after a restart. With To, the registers stay reserved for that session for
+// quorum.ReserveTime. All releases everything attached and ends the session: the store grants it no
+// further lease or promise.
 func (a *Acceptor) Release(req quorum.ReleaseRequest, now time.Duration) (int, error) {
 	if req.Session == 0 {
 		return 0, fmt.Errorf("release: %w: session 0", seq.ErrBadArgument)
@@ -130,9 +130,9 @@ func (l *leases) barred(r seq.Register, promised seq.Epoch, who seq.Session, now
 	return bar{verdict: quorum.VerdictOK}
 }
 
-// holder is the session with a valid lease on the register, 0 for none: the one that the
-// promised epoch belongs to, which alone can have it attached, or else the one whose
-// lease a merge has left protected.
+// holder returns the session with a valid lease on the register, or 0. The session of the promised
+// epoch is the only one that can have the register attached. Otherwise a merge may have left
+// another session's lease protected.
 func (l *leases) holder(r seq.Register, promised seq.Epoch, now time.Duration) (seq.Session, time.Duration) {
 	if s := l.sessions[promised.Session]; s != nil && now < s.expiry {
 		if round, ok := s.attached[r]; ok && round == promised.Round {

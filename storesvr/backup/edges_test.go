@@ -132,7 +132,7 @@ func TestCheckKnowsTheLimitsToTheLastOne(t *testing.T) {
 	m, _ := sample(t)
 	for name, row := range map[string]struct {
 		change func(s []quorum.RegisterState)
-		want   string // none: sound
+		want   string // empty if sound
 	}{
 		"a section at the end":         {func(s []quorum.RegisterState) { s[4].Max = uint64(seq.MaxSeq) }, ""},
 		"a section beyond it":          {func(s []quorum.RegisterState) { s[4].Max = uint64(seq.MaxSeq) + 1 }, "above 2^53-1"},
@@ -290,8 +290,8 @@ func TestADocumentOfAVersionAloneIsRestored(t *testing.T) {
 	}
 }
 
-// What a build of before would drop keeps it from reading the backup, and stores of it from being
-// served by one.
+// Fields that an older build would drop keep that build from reading the backup, and from serving
+// stores made of it.
 func TestABackupWithWhatOlderBuildsWouldDropIsNotReadByThem(t *testing.T) {
 	m, states := sample(t)
 	for _, row := range []struct {

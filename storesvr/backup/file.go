@@ -42,7 +42,7 @@ type Manifest struct {
 	Floors     quorum.Floors     `json:"floors"`                      // of that era, the highest of all sources; zero if it was not restored
 	Required   int               `json:"required_protocol,omitempty"` // of sessions, the highest of all sources
 	Version    string            `json:"version"`                     // of the software
-	SignedBy   string            `json:"signed_by,omitempty"`         // Key.ID; empty: not signed
+	SignedBy   string            `json:"signed_by,omitempty"`         // Key.ID; empty if unsigned
 }
 
 // A file is the magic line, the manifest as one line of JSON, and for each register, in
@@ -166,13 +166,13 @@ func (k Key) Save(path string, m Manifest, states []quorum.RegisterState) (err e
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Load reads the backup in a file. Errors are those of Read and of the system.
+// Load reads the backup in a file. It returns the errors of Read and of the system.
 func Load(path string) (Manifest, []quorum.RegisterState, error) {
 	m, states, _, err := Key(nil).Load(path)
 	return m, states, err
 }
 
-// Load reads the backup in a file. Errors are those of Read and of the system.
+// Load reads the backup in a file. It returns the errors of Read and of the system.
 func (k Key) Load(path string) (Manifest, []quorum.RegisterState, Signature, error) {
 	file, err := os.Open(path)
 	if err != nil {

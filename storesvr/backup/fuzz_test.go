@@ -14,9 +14,9 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// FuzzRead reads any bytes, as they are, and with the checksum of the file put right, as who
-// forges one would. What is read is written and read again as the same; what is not is
-// damaged.
+// FuzzRead reads any bytes, as they are and with a corrected checksum of the file, as a forger
+// would write it. A file that can be read is written and read again with the same content. Any
+// other file is damaged.
 func FuzzRead(f *testing.F) {
 	epoch := seq.Epoch{Round: 7, Session: 0xa}
 	states := []quorum.RegisterState{

@@ -20,10 +20,10 @@ var ErrWasSet = errors.New("backup is of a Set already")
 type OfSet struct {
 	Alone bool     `json:"alone,omitempty"` // the cluster was no Set when the backup was made
 	Name  string   `json:"name,omitempty"`  // of the Set
-	Root  []string `json:"root,omitempty"`  // addresses of the root Set; empty: this is the root, or alone
+	Root  []string `json:"root,omitempty"`  // addresses of the root Set; empty if the cluster is the root itself or alone
 	Sets  int      `json:"sets,omitempty"`  // in the map; a Set that is not the root has heard of so many
 
-	founded bool // its map is that of a root, and its record was read before it said so
+	founded bool // its map is a root's, and its record was read before the record said so
 }
 
 // String returns it for people: "Set main, the root of 3 Sets".

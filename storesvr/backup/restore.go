@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	// DefaultBump is by how much sections and tags are raised: more than fifteen raises by a
-	// space's largest jump (seq.DefaultMaxJump) since the backup, and more than one counter
+	// DefaultBump is the amount by which a restore raises sections and tags. It is more than
+	// fifteen raises by a space's largest jump (seq.DefaultMaxJump), and more than one counter
 	// hands out in an hour at a million a second.
 	DefaultBump = 1 << 36
-	// DefaultWorkerMargin is how far beyond its clock a store's floor of worker ids is: it
-	// takes no mark further ahead, so nobody holds a window that reaches beyond.
+	// DefaultWorkerMargin is the distance of a store's floor of worker ids beyond its clock. No
+	// store accepts a mark further ahead, so no node holds a window that reaches beyond the floor.
 	DefaultWorkerMargin = storesvr.WorkerAhead
 	// documentBump raises the versions of documents, which change some times a second at
 	// the very most.
@@ -41,13 +41,13 @@ type Restore struct {
 	Name    string   // of this store, one of Names
 	Names   []string // of all stores of the new era
 	Cluster string   // that the backup must be of
-	Era     seq.Era  // above that of the backup, and above every other that the cluster has had
+	Era     seq.Era  // above the backup's era, and above every other era that the cluster has had
 	// Bump, above 0, is the numbers by which every section and tag is raised for each era
 	// from the backup's on: the eras between were restored, perhaps of this same backup,
 	// and have handed out numbers above it.
 	Bump uint64
-	// WorkerMargin beyond the clock of each store, at its first start, is the floor of all
-	// worker ids: nobody holds a window of the eras before that reaches further.
+	// WorkerMargin is the distance of the floor of worker ids beyond the store's clock at its
+	// first start. No node holds a window of an earlier era that reaches further.
 	WorkerMargin time.Duration
 	// WasSet says that the cluster became the root of Sets after the backup, which is of one that is
 	// alone. As a root Set that was restored it serves nothing before its Sets are added again, and it
@@ -78,8 +78,8 @@ type Content struct {
 	disk.Filling
 }
 
-// Content is what Do makes a database of, for those who keep it elsewhere. Errors are
-// those of Do without disk.ErrExists.
+// Content returns the content of the database that Do would create, for callers that keep it
+// elsewhere. Its errors are Do's, without disk.ErrExists.
 func (o Restore) Content(m Manifest, states []quorum.RegisterState) (Content, error) {
 	fail := func(err error) (Content, error) { return Content{}, fmt.Errorf("restore store %q: %w", o.Name, err) }
 	with, err := o.Filling(m, states)
@@ -95,8 +95,8 @@ func (o Restore) Content(m Manifest, states []quorum.RegisterState) (Content, er
 	return Content{Identity: id, Filling: with}, nil
 }
 
-// Filling is what the new era begins with, whatever keeps it: Do's without the store. Errors are
-// those of Do that are not of disks and stores.
+// Filling returns the registers and floors with which the new era begins, without a store. Its
+// errors are Do's, without the errors of disks and stores.
 func (o Restore) Filling(m Manifest, states []quorum.RegisterState) (disk.Filling, error) {
 	switch {
 	case o.Cluster != m.Cluster:

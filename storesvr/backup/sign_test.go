@@ -66,7 +66,7 @@ func TestASignatureTellsWhoMadeTheFile(t *testing.T) {
 		file    []byte
 		key     Key
 		want    Signature
-		refused string // by a restore; empty: it goes on
+		refused string // the refusal of a restore; empty if it succeeds
 	}{
 		"its own key":             {signed(t, mine), mine, Held, ""},
 		"no key given":            {signed(t, mine), nil, NoKey, ""},

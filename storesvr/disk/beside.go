@@ -18,7 +18,7 @@ import (
 // database is what says that there is one: a journal that is gone is never taken for an
 // empty one.
 type beside struct {
-	journal atomic.Pointer[journal.Journal] // nil: no exact space
+	journal atomic.Pointer[journal.Journal] // nil without an exact space
 	mapping seq.Mapping
 	floor   uint64 // of sections, in this era
 	id      uint64

@@ -21,12 +21,11 @@ import (
 // FileName is the database's name in the data directory.
 const FileName = "store.db"
 
-// Create makes the data directory if need be, and in it the database of a new store: all
-// section registers and the fixed registers at zero, but for what it begins with.
-// ErrExists, ErrDirectory.
+// Create makes the data directory if necessary, and in it the database of a new store. All section
+// registers and fixed registers are zero, except the registers of Filling. Errors: ErrExists,
+// ErrDirectory.
 //
-// A crash leaves no database, at most files named store.db.init-* and journal-* that nothing
-// reads.
+// A crash leaves no database, at most files named store.db.init-* and journal-* that nothing reads.
 func Create(dir string, id Identity, with Filling) error {
 	if err := create(dir, id, with); err != nil {
 		return fmt.Errorf("create database in %s: %w", dir, err)

@@ -21,7 +21,7 @@ import (
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
 )
 
-// lockTimeout is how long Open waits for another process to let go of the database.
+// lockTimeout is the time for which Open waits for another process to release the database.
 const lockTimeout = time.Second
 
 var (
@@ -178,7 +178,7 @@ func (d *DB) boot(meta Meta) (commits uint64, err error) {
 	return commits, nil
 }
 
-// madeLater is how many of the later registers were made.
+// madeLater returns the number of later registers that exist.
 func madeLater(b *bolt.Bucket) (int, error) {
 	record := b.Get(keyLater)
 	if record == nil {
@@ -364,8 +364,8 @@ func putJSON(b bucket, key []byte, v any) error {
 	return b.Put(key, record)
 }
 
-// Free is how many bytes the file system has left for this process, beside what the journal
-// is about to grow by.
+// Free returns the bytes that the file system has left for this process, without the expected
+// growth of the journal.
 func (d *DB) Free() (uint64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(d.dir, &st); err != nil {

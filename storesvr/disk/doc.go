@@ -11,16 +11,15 @@
 //     bbolt may go on to show either: the process must exit;
 //   - each record, of one register or of fifty sections, carries a CRC-32C over its key
 //     and value, since bbolt checks only its own meta pages. A record that does not
-//     match, and a register that init made and that is not there any more, is
-//     ErrCorrupt at Open;
+//     match, or a missing register that init made, is ErrCorrupt at Open;
 //   - each transaction leaves a sum over all records and its own number. Where a disk lost a
 //     write that it had confirmed, Open finds an older page with right checksums by them:
-//     ErrLostWrite. What a newer build has added is ErrNewer, never damage;
+//     ErrLostWrite. An addition of a newer build is ErrNewer, never damage;
 //   - one process has a database open at a time.
 //
 // Commits counts the transactions over the whole life of the disk, in the same
 // transaction, so that a copy put back from earlier can be told by its smaller number.
 //
-// What belongs here: files and records. What a record means is decided in acceptor and
-// storesvr.
+// What belongs here: files and records. Packages acceptor and storesvr decide what a record
+// means.
 package disk

@@ -11,9 +11,9 @@ import (
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
 )
 
-// Inspect reads and checks the database of a store that does not run, and writes
-// nothing. A section of an exact space has its copy as payload, as quorum.RegisterState says.
-// Errors are those of Open.
+// Inspect reads and checks the database of a store that does not run, and writes nothing. A section
+// of an exact space has its copy as payload, see quorum.RegisterState. Inspect returns the errors
+// of Open.
 func Inspect(dir string) (Meta, map[seq.Register]acceptor.State, error) {
 	b, err := openBolt(filepath.Join(dir, FileName))
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"os"
 )
 
-// bbolt keeps the root of the newest transaction in one of two pages, in turn, each with
-// a checksum, and goes by the older one where the newer one is damaged. What is right
-// after a write that was torn is wrong after one that was confirmed: the store would be
-// one commit back, and could let a section be taken below what it acknowledged. A page
-// that is written as one sector does not tear, so that both must always be whole.
+// bbolt keeps the root of the newest transaction in two pages in turn, each with a checksum. If the
+// newer page is damaged, bbolt uses the older page. That is right after a torn write. After a
+// confirmed write it is wrong: the store would be one commit back, and could let a session take a
+// section below what the store acknowledged. A page written as one sector does not tear, so both
+// pages must always be whole.
 const (
 	metaPages    = 2
 	metaHead     = 16 // the page's own header

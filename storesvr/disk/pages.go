@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// What bbolt has in a page: its number, 8 bytes, flags and count, 2 each, and by how many pages it
-// is longer than one, 4; then count elements of elementSize.
+// The head of a page of bbolt has its number (8 bytes), flags and count (2 bytes each), and the
+// number of overflow pages (4 bytes). Then follow count elements of elementSize.
 const (
 	pageHead    = 16
 	elementSize = 16
@@ -21,7 +21,7 @@ const (
 	manyFree      = 0xffff // the count is the first word behind the head
 )
 
-// pages are those of a database file, each with whether it is in use.
+// pages are the pages of a database file. used says which of them are in use.
 type pages struct {
 	file *os.File
 	size int64

@@ -27,8 +27,8 @@ const (
 
 var sectionBucket = []byte("sections")
 
-// sections is the value of every record as the disk has it, or, within Commit, is about
-// to have it. What is in it is lost with the process, which ends if a commit fails.
+// sections holds the value of every record as the disk has it, or, within Commit, is about to have
+// it. A failed commit ends the process, and the content is lost with it.
 type sections struct {
 	blocks [][]byte
 	dirty  []int // blocks changed since they were put, each once if the changes are in order

@@ -12,13 +12,13 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// A disk may lose a write that it has confirmed: the page keeps what an earlier transaction wrote, with
-// checksums that hold. So each transaction leaves a sum over all records, and its own number, both
-// of which Open compares with what it finds.
+// A disk may lose a write that it has confirmed: the page keeps the content of an earlier
+// transaction, with valid checksums. So each transaction leaves a sum over all records and its own
+// number. Open compares both with the records.
 //
-// The record stands beside the counts of boots and commits: with bbolt these three are always in one
-// page, since a page has at least what fits into half of it. A build from before there were sums
-// changes records without it, but counts its boot: then Open makes the sum anew.
+// The sum stands beside the counts of boots and commits. bbolt keeps these three in one page
+// always, because a page holds at least what fits into half of it. A build from before there were
+// sums changes records without the sum, but counts its boot. Open then recomputes the sum.
 var keySum = []byte("checksum")
 
 // sum adds up hashes of records, modulo 2^128, in any order.
@@ -126,7 +126,7 @@ func checkSum(tx *bolt.Tx) (sum, error) {
 	found, err := sumOf(tx)
 	b := tx.Bucket(metaBucket)
 	record := b.Get(keySum)
-	if err != nil || record == nil { // it is of a build from before there were sums
+	if err != nil || record == nil { // written by a build from before there were sums
 		return found, err
 	}
 	s, err := decodeSealed(record)

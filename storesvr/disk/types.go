@@ -27,7 +27,7 @@ func formatOf(required int, floors quorum.Floors) int {
 	return Format
 }
 
-// Identity is fixed by Create, but for Mapping, which spaces may be added to.
+// Identity is fixed by Create, except Mapping, which can gain spaces.
 type Identity struct {
 	Format  int         `json:"format"`
 	Cluster string      `json:"cluster_id"`
@@ -47,26 +47,24 @@ type Identity struct {
 	Zone string `json:"zone,omitempty"`
 }
 
-// Members is the member list that the store has: by Bind the first, by Adopt any later.
+// Members is the member list of the store. Bind sets the first list, and Adopt any later list.
 type Members struct {
-	Version uint64          `json:"version"` // 0: not bound
+	Version uint64          `json:"version"` // zero until the store is bound
 	List    []quorum.Member `json:"members"`
 	// Pending is a first list of which the store does not know that all its members are bound to
 	// it. A build of the version before does not know the field, and votes.
 	Pending bool `json:"pending,omitempty"`
-	R       int  `json:"r,omitempty"` // 0: as in the Identity
+	R       int  `json:"r,omitempty"` // zero means the value of Identity
 	W       int  `json:"w,omitempty"`
-	// Filled is the version of the list under which this store was filled as a
-	// learner; 0: never.
+	// Filled is the version of the list under which this store was filled as a learner. Zero means never.
 	Filled uint64 `json:"filled,omitempty"`
 }
 
-// Floors are those of the store's era. A restored store comes to that of workers by its own
-// clock, at its first start.
+// Floors are the floors of the store's era. A restored store sets its floor of worker ids by its
+// own clock, at its first start.
 type Floors struct {
 	quorum.Floors
-	// Stamp is what the floor of workers is still to be made of; nil: it is there, or there
-	// is none.
+	// Stamp says how to make the floor of worker ids. If nil, the floor is set, or there is none.
 	Stamp *Stamp `json:"stamp,omitempty"`
 }
 
@@ -92,7 +90,7 @@ func (f Floors) Made(now time.Time) Floors {
 	return f
 }
 
-// Meta is all of a store's state but for the registers.
+// Meta is the state of a store without the registers.
 type Meta struct {
 	Identity
 	Members    Members
@@ -104,7 +102,7 @@ type Meta struct {
 	Distrusted string         // why the store must never vote again, "" if it may
 	Key        []byte         // of the store's seals: random, made with the database
 	Remembered []quorum.Claim // of fellow stores
-	Required   int            // protocol that sessions must speak; 0: any
+	Required   int            // protocol that sessions must speak; zero means any
 	// Incarnation is not known before the store is bound. Of a restored store that is not bound
 	// it has the cluster alone.
 	Incarnation seq.Incarnation
@@ -122,8 +120,8 @@ type Journal struct {
 type Update struct {
 	Changes    []acceptor.Change
 	LeaseBound time.Duration
-	// NoLeases sets the bound back to 0: nothing is leased, and nothing will be
-	// before a later update raises it again. LeaseBound is not looked at.
+	// NoLeases resets the bound to 0, because nothing is leased, and nothing will be leased before a
+	// later update raises the bound. LeaseBound is ignored.
 	NoLeases bool
 	Members  *Members
 	// Incarnation goes with Members. It has a record of its own, which a build of the version
@@ -133,8 +131,8 @@ type Update struct {
 	Distrusted  string
 	// Required, if not 0, is the protocol that sessions must speak from now on.
 	Required int
-	// Mapping replaces that of the Identity, which it extends. The Changes have the registers
-	// of its new sections.
+	// Mapping replaces the mapping of Identity, which it extends. The Changes have the registers of
+	// its new sections.
 	Mapping    *seq.Mapping
 	Remembered []quorum.Claim // replaces all; nil leaves them. Not worth a transaction of its own
 }
@@ -145,8 +143,8 @@ type Filling struct {
 	Copies     map[seq.SectionID]*exact.State  // of sections of exact spaces
 	LeaseBound time.Duration                   // the store begins in the grace of a lease of that length
 	Floors     Floors
-	Origin     seq.ClusterID // of the cluster that was restored; zero: it is a new one, or not known
-	Required   int           // protocol that sessions must speak; 0: any
+	Origin     seq.ClusterID // of the restored cluster; zero if the cluster is new, or its origin unknown
+	Required   int           // protocol that sessions must speak; zero means any
 
 	journal *Journal // that was made
 }

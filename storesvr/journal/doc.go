@@ -9,8 +9,8 @@
 //   - the log does not grow without end: with each batch some copies are written whole, so that
 //     by the middle of a file all of them are in it, and the other file is free to be used again.
 //
-// A batch has its number and that of its file's turn under its checksum: a file that is used
-// again still holds whole batches of its turn before last.
+// The checksum of a batch covers its number and the number of the file's turn, because a file
+// that is used again still holds whole batches of its turn before last.
 //
 // A group commit writes registers to the database first, then all records here by one fdatasync,
 // and then answers. The other order could leave a record of an epoch that was never promised.

@@ -30,7 +30,7 @@ var (
 	ErrBroken = errors.New("journal is broken")
 )
 
-// Config of a journal.
+// Config configures a journal.
 type Config struct {
 	Dir string
 	// ID is random, and in the names of the files and all batches: nothing that callers send
@@ -38,8 +38,8 @@ type Config struct {
 	ID     uint64
 	Window func(seq.SectionID) int64 // for how long a section's ids are kept, milliseconds
 	Floor  uint64                    // from which the UIDs of a section without any record go on
-	// File is the least size of a file, bytes; 0: DefaultFile. It is never less than four times
-	// what all copies take.
+	// File is the least size of a file in bytes. Zero means DefaultFile. A file is never smaller
+	// than four times all copies.
 	File int64
 	// Open opens a file of the journal. If nil, it is one of the file system.
 	Open func(name string, flags int) (File, error)
@@ -54,7 +54,7 @@ type File interface {
 	Sync() error
 }
 
-// DefaultFile is how large a file is, in bytes, while the copies are small.
+// DefaultFile is the size of a file in bytes while the copies are small.
 const DefaultFile = 64 << 20
 
 // Journal is the two files and the copies. Not safe for concurrent use.
@@ -144,7 +144,7 @@ func Inspect(cfg Config) (*Journal, error) {
 	return j, nil
 }
 
-// name is that of a file.
+// name returns the name of a file.
 func (c *Config) name(i int) string {
 	return filepath.Join(c.Dir, fmt.Sprintf("journal-%016x-%d", c.ID, i))
 }
@@ -196,7 +196,7 @@ func syncDir(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Close closes the files. What was written is there.
+// Close closes the files. Written batches stay durable.
 func (j *Journal) Close() error {
 	var errs []error
 	for _, f := range j.files {
@@ -229,13 +229,14 @@ func (j *Journal) Sections() []seq.SectionID {
 	return out
 }
 
-// Batches is how many there were over the life of the journal.
+// Batches returns the number of batches over the life of the journal.
 func (j *Journal) Batches() uint64 { return j.number }
 
-// Bytes is how many were written since Open.
+// Bytes returns the number of bytes written since Open.
 func (j *Journal) Bytes() uint64 { return j.bytes }
 
-// Grows is by how many bytes the files of this turn and the next are to grow. Safe to call at any time.
+// Grows returns the bytes by which the files of this turn and the next will grow. It is safe for
+// concurrent use.
 func (j *Journal) Grows() uint64 { return uint64(j.grows.Load()) }
 
 // least is the least size of the file of the next turn.
@@ -311,7 +312,7 @@ func (j *Journal) rotate() {
 	j.whole = 0
 }
 
-// ahead is how far a file is written with zeros before its batches.
+// ahead is the distance by which a file is filled with zeros before its batches.
 const ahead = 4 << 20
 
 // extend writes zeros ahead, once the file ends before a batch that ends there does, so that few

@@ -12,7 +12,7 @@ import (
 type turn struct {
 	text     []byte
 	id       uint64 // of the journal
-	number   uint64 // 0: none
+	number   uint64 // zero if there is none
 	first    uint64 // number of the first batch
 	last     uint64
 	end      int
@@ -120,8 +120,8 @@ func check(old, now turn) error {
 	return nil
 }
 
-// replay takes in what a file holds; early collects the sections of which no whole copy has
-// come yet, nil: all are there.
+// replay applies the content of a file. early collects the sections of which no whole copy has come
+// yet. If early is nil, all whole copies are there.
 func (j *Journal) replay(t turn, early map[seq.SectionID]bool) error {
 	for at := 0; at < t.end; {
 		h, entries, _ := open(t.text[at:])
@@ -160,8 +160,8 @@ func (j *Journal) entry(in *exact.Reader, early map[seq.SectionID]bool) error {
 	return j.Copy(id).Take(records)
 }
 
-// resume goes on behind the last batch. What a crash left there may be a part of a batch that
-// was never answered; a new turn leaves it behind.
+// resume continues after the last batch. A crash may have left a part of an unanswered batch there.
+// If so, resume starts a new turn, which leaves the part behind.
 func (j *Journal) resume(now turn) {
 	for _, c := range j.copies {
 		j.buffer = c.Borrow().AppendTo(j.buffer[:0])

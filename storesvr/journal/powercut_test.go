@@ -118,8 +118,8 @@ func (f killedFile) Sync() error {
 	return f.lossyFile.Sync()
 }
 
-// Whatever a process has told, or has begun from, is there after any later power cut: also a batch
-// that the process before it had written and not synced.
+// Each state that a process has reported, or has started from, survives any later power cut. This
+// includes a batch that the process before had written and not synced.
 func TestWhatAStartHasReadOutlivesAPowerCut(t *testing.T) {
 	read := 0
 	for seed := range uint64(150) {
