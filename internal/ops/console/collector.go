@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// pace is the time from the beginning of one snapshot to that of the next.
+	// pace is the time between the starts of two snapshots.
 	pace = time.Second
-	// linger is how long the collector goes on when no page watches any more: longer than the
-	// pause of a browser that polls, and than a change of pages.
+	// linger is the time that the collector goes on after the last page left. It is longer than the pause
+	// of a browser that polls, and than a change of pages.
 	linger = 4 * time.Second
 	// patience bounds one snapshot. A status of a cluster without a quorum takes 2 s, and
 	// pages call data stale at 3.
@@ -27,7 +27,7 @@ type collector struct {
 	end     context.CancelFunc
 
 	mu      sync.Mutex    // guards all below
-	now     *snapshot     // nil: none since it began to run
+	now     *snapshot     // nil before the first
 	news    chan struct{} // closed when now changes
 	number  uint64
 	running bool

@@ -30,17 +30,17 @@ type Config struct {
 	Dial   []grpc.DialOption
 	// Names are those that requests may be addressed to.
 	Names browser.Names
-	// Guard checks the caller, as one of Admin's methods; nil: every caller may look.
+	// Guard checks the caller, as one of Admin's methods. If nil, every caller may look.
 	Guard *auth.Guard
 	// Evidence is what a TLS connection proved; nil without TLS.
 	Evidence func(*tls.ConnectionState) auth.Evidence
-	// Calls tells what callers of this process saw since its start; nil: nothing is known.
+	// Calls returns what callers of this process saw since its start. If nil, the console does not know it.
 	Calls func() Calls
-	// Drill tells of the drill that this process runs; nil: none.
+	// Drill returns the drill that this process runs. If nil, there is no drill.
 	Drill func() *Drill
 	// Refused counts the requests that are refused. If nil, none is counted.
 	Refused *rpc.Refused
-	Logger  *slog.Logger // nil: none
+	Logger  *slog.Logger // if nil, nothing is logged
 }
 
 // Calls are totals since the start of a process, of its fronts together.

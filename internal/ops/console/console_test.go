@@ -45,7 +45,7 @@ type site struct {
 	sdk     *client.Client
 	alloc   *allocsvr.Server
 	console *console.Console
-	from    string // address of the streams; "": any
+	from    string // address of the streams; if empty, any will do
 }
 
 func start(t *testing.T, change func(*console.Config)) *site {
@@ -482,7 +482,7 @@ func TestNoMoreStreamsAreOpenThanMayBe(t *testing.T) {
 	}
 }
 
-// Nobody reads these, and what was sent fits into the buffers of the kernel.
+// No client reads these streams, and the buffers of the kernel hold all that was sent.
 func TestStreamsThatAreNotReadGiveTheirPlacesUp(t *testing.T) {
 	s := start(t, nil)
 	console.ShortenStreams(s.console, 500*time.Millisecond)
@@ -535,7 +535,7 @@ func TestLookUpsTakeNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got map[string]any // under a secret: its number is not that of the public hash, which places it
+	var got map[string]any // under a secret, so its number differs from the public hash, which places it
 	if err := json.Unmarshal([]byte(body), &got); err != nil || got["key"] != "room:7" || got["current"] != 3.0 || got["section"] != float64(users.SectionOf(seq.HashKey("room:7"))) {
 		t.Errorf("a key: %s (%v)", body, err)
 	}

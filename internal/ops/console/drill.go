@@ -11,7 +11,7 @@ type Drill struct {
 	Calls     uint64   `json:"calls"`
 	Errors    uint64   `json:"errors"`
 	LongestMS float64  `json:"longest_ms"`
-	FaultMS   float64  `json:"fault_ms"` // after the load began; -1: not yet
+	FaultMS   float64  `json:"fault_ms"` // after the load began; -1 before the fault
 	SliceMS   float64  `json:"slice_ms"`
 	Slices    []Slice  `json:"slices"`
 	Timeline  []Moment `json:"timeline"`
@@ -40,7 +40,7 @@ type Verdict struct {
 	Requests int      `json:"requests"`
 	Errors   int      `json:"errors"`
 	PauseMS  float64  `json:"max_pause_ms"`
-	TargetMS float64  `json:"target_ms"` // 0: none
+	TargetMS float64  `json:"target_ms"` // zero without a target
 	Twice    uint64   `json:"duplicates"`
 	Lower    int      `json:"regressions"`
 	Gaps     uint64   `json:"gaps"`

@@ -2,5 +2,5 @@ package console
 
 import "time"
 
-// ShortenStreams has streams end sooner. It is for before the first request.
+// ShortenStreams makes streams end sooner. Call it before the first request.
 func ShortenStreams(c *Console, life time.Duration) { c.streamLife = life }

@@ -14,10 +14,10 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// mostEvents is how many decisions a page has.
+// mostEvents is the number of decisions on a page.
 const mostEvents = 200
 
-// historyPoints is how many snapshots' rates are kept, for charts that have just begun.
+// historyPoints is the number of snapshots whose rates are kept, for charts that have just begun.
 const historyPoints = 300
 
 // gatherer makes snapshots. For the one goroutine of a collector.

@@ -48,10 +48,10 @@ func (c *Console) lookup(ask func(ctx context.Context, q url.Values) (any, error
 // round are texts.
 type found struct {
 	survey.Place
-	UID       string `json:"uid,omitempty"` // empty: of a key, whose UID is not shown
+	UID       string `json:"uid,omitempty"` // empty for a key, whose UID is not shown
 	Current   uint64 `json:"current"`
-	Exact     bool   `json:"exact"`           // false: perhaps above the last number handed out
-	LastTaken int64  `json:"last_taken_unix"` // seconds; 0: not known
+	Exact     bool   `json:"exact"`           // if false, Current may be above the last number handed out
+	LastTaken int64  `json:"last_taken_unix"` // seconds; zero if unknown
 	Error     string `json:"error,omitempty"` // why its number is not known
 }
 

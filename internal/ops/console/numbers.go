@@ -25,8 +25,8 @@ type namespace struct {
 	Alias       uint32   `json:"alias"`
 	Layout      string   `json:"layout"`
 	EndsUnixMS  int64    `json:"ends_unix_ms"`
-	RetiredUnix int64    `json:"retired_unix_ms"` // 0: in use
-	Used        bool     `json:"used"`            // false: offered, and never used so far
+	RetiredUnix int64    `json:"retired_unix_ms"` // zero if in use
+	Used        bool     `json:"used"`            // if false, it is offered and was never used so far
 	Pool        string   `json:"pool"`            // worker ids of a datacenter; a text, for there may be 2^60
 	Held        int      `json:"held"`
 	Workers     []worker `json:"workers"` // those ever used
@@ -106,8 +106,8 @@ type tag struct {
 	MaxStep     uint64   `json:"max_step"`
 	Start       uint64   `json:"start"`
 	RetiredUnix int64    `json:"retired_unix_ms"`
-	Node        string   `json:"node"`  // that serves it; empty: none does right now
-	State       string   `json:"state"` // empty: no node serves it
+	Node        string   `json:"node"`  // that serves it; may be empty
+	State       string   `json:"state"` // empty if no node serves it
 	Leased      bool     `json:"leased"`
 	Current     uint64   `json:"current"`
 	Max         uint64   `json:"max"`

@@ -25,8 +25,8 @@ const (
 
 var topicNames = [topics]string{"status", "sections", "events", "ids", "segments", "drill"}
 
-// fresh is how old a part may be and need not be collected again: less than pace, but for
-// what takes many reads and changes slowly.
+// fresh is the age up to which a part is not collected again. It is less than pace, except for parts that
+// take many reads and change slowly.
 var fresh = [topics]time.Duration{
 	status: 700 * time.Millisecond, sections: 700 * time.Millisecond, events: 700 * time.Millisecond,
 	ids: 4500 * time.Millisecond, segments: 1700 * time.Millisecond,
@@ -61,9 +61,9 @@ type part struct {
 type snapshot struct {
 	number uint64 // rises by 1
 	taken  time.Time
-	parts  [topics]*part // nil: no page wanted it
+	parts  [topics]*part // nil if no page wanted it
 
-	found *survey.Survey // for the next one; nil: nothing was
+	found *survey.Survey // for the next one; may be nil
 	total totals
 }
 

@@ -18,8 +18,8 @@ import (
 const (
 	// maxStreams are open at a time, and a half of them by one address; more poll.
 	maxStreams = 64
-	// streamLife is how long a stream lasts. A page that reads asks again; a caller that does not read
-	// gives its place up so.
+	// streamLife is the length of a stream. A page that reads asks again. A caller that does not read loses
+	// its place this way.
 	streamLife = 10 * time.Second
 	// pollPatience bounds the wait of a poll for the first snapshot.
 	pollPatience = 2 * patience

@@ -10,7 +10,7 @@ import (
 type totals struct {
 	at      time.Time
 	numbers map[string]uint64 // handed out, by the session of the node
-	calls   *Calls            // nil: not known
+	calls   *Calls            // nil if unknown
 }
 
 // traffic is what went on since the snapshot before. A rate of -1 is not known.
@@ -37,8 +37,8 @@ func totalsOf(s survey.Status, calls func() Calls, now time.Time) totals {
 	return t
 }
 
-// since compares with the totals before. A node that answered only once says nothing, and
-// neither does one that began anew.
+// since returns the traffic since the totals before. It does not count a node that answered only once, or
+// that restarted meanwhile.
 func (t totals) since(before totals) traffic {
 	out := traffic{UnixMS: t.at.UnixMilli(), Numbers: -1, Calls: -1, Errors: -1, P50: -1, P99: -1}
 	seconds := t.at.Sub(before.at).Seconds()

@@ -14,7 +14,7 @@ import (
 // MaxLine bounds a line, in bytes without its end. The longest message needs 61.
 const MaxLine = 256
 
-// shownBytes is how much of a bad line an error quotes.
+// shownBytes limits the part of a bad line that an error quotes.
 const shownBytes = 64
 
 // Message is one line of a log.
@@ -68,7 +68,7 @@ func open(name string, source io.ReadCloser) (io.ReadCloser, error) {
 	return &openLog{unpacked, source}, nil
 }
 
-// Reader takes a log apart. It is for one goroutine.
+// Reader parses a log. Only one goroutine may use it.
 type Reader struct {
 	r    *bufio.Reader
 	line int

@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// batch is how many sections move at a time: their callers wait until the other Set has gained
-	// their registers and written down that it serves them.
+	// batch is the number of sections that move at a time. Their callers wait until the other Set has their
+	// registers and has recorded that it serves them.
 	batch = 64
 	// retry is the pause between two rounds over the nodes of a Set.
 	retry = 20 * time.Millisecond
-	// stopPatience bounds the first call to a node that stops sections: while it does not answer,
-	// callers of those that other nodes have stopped wait. What it stops all the same it tells when
-	// it is asked again.
+	// stopPatience bounds the first call to a node that stops sections. While the node is silent, callers
+	// of sections that other nodes have stopped must wait. If the node stopped its sections in spite of the
+	// silence, the next call returns that.
 	stopPatience = time.Second
 )
 
@@ -45,9 +45,9 @@ type Mover struct {
 	From, To *Set
 	Move     sets.Move
 	Logger   *slog.Logger
-	// Before is called before each step, for tests; nil: nothing is.
+	// Before is called before each step, for tests. It may be nil.
 	Before func(step string) error
-	// Moved hears of each batch, and for how long its callers waited; nil: nothing does.
+	// Moved is called after each batch with the time that its callers waited. It may be nil.
 	Moved func(sections int, waited time.Duration)
 }
 
@@ -207,8 +207,8 @@ func (m *Mover) open(ctx context.Context, ids []seq.SectionID, stopped map[seq.S
 	return owners, err
 }
 
-// TakeBack ends the move with the sections where they were, but for those that have arrived, or
-// that the other Set has begun to serve: these are moved to the end.
+// TakeBack ends the move, and its sections stay where they were. Sections that have arrived, or that the
+// other Set has begun to serve, are moved to the end instead.
 func (m *Mover) TakeBack(ctx context.Context) error {
 	for ids := sets.Sections(m.Move.Sections); len(ids) > 0; {
 		n := min(batch, len(ids))
@@ -282,8 +282,8 @@ func (m *Mover) back(ctx context.Context, ids []seq.SectionID) error {
 	return nil
 }
 
-// stay has sections stay where they are, and the move never seals them from then on; again: the
-// record has changed, and is to be read anew.
+// stay cancels the move of sections: they stay where they are, and the move never seals them later. If
+// again is true, the record has changed and must be read again.
 func (m *Mover) stay(ctx context.Context, op sets.Op, ids []seq.SectionID) (again bool, err error) {
 	if len(ids) == 0 {
 		return false, nil

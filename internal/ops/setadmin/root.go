@@ -221,7 +221,7 @@ func (r *Root) abort(ctx context.Context, move uint64, ids []seq.SectionID) erro
 	return err
 }
 
-// Mover is that of an open move of the map.
+// Mover returns the Mover of an open move of the map.
 func (r *Root) Mover(m sets.Map, move sets.Move, conns Conns) (*Mover, error) {
 	out := &Mover{Root: r, Move: move, Logger: slog.New(slog.DiscardHandler)}
 	for name, to := range map[string]**Set{move.From: &out.From, move.To: &out.To} {

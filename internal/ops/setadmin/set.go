@@ -124,7 +124,7 @@ func (s *Set) upToDate(ctx context.Context) error {
 	return nil
 }
 
-// known is the route table that was read last; nil: none was.
+// known returns the route table that was read last, or nil before the first.
 func (s *Set) known() *seq.RouteTable {
 	s.mu.Lock()
 	defer s.mu.Unlock()

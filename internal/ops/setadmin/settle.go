@@ -29,8 +29,9 @@ type Settlement struct {
 	Root  *Root
 	Conns Conns
 	Set   string // that was restored
-	// Bump is by how much sections begin above what is known of them: more than was handed out
-	// since the backup, the oldest one if several Sets were restored, and at least that of the restores.
+	// Bump is the distance that sections begin above their highest known number. It must exceed the count
+	// of numbers handed out since the backup, and be at least the bump of the restores. If several Sets
+	// were restored, the oldest backup counts.
 	Bump uint64
 
 	m       sets.Map
@@ -85,7 +86,7 @@ func (s *Settlement) Run(ctx context.Context) (Settled, error) {
 	return out, s.whole(ctx, number)
 }
 
-// whole makes the map of a restored root anew.
+// whole records the whole map of a restored root.
 func (s *Settlement) whole(ctx context.Context, number uint64) error {
 	open, err := s.underWay(ctx, number)
 	if err != nil {
@@ -115,7 +116,7 @@ func (s *Settlement) rest(ctx context.Context, number uint64) error {
 	return s.all[s.Set].step(ctx, sets.Step{Op: sets.Settle, Move: number}, all)
 }
 
-// sections are how many any Set knows of.
+// sections returns the largest number of sections that any Set knows of.
 func (s *Settlement) sections() (n seq.SectionID) {
 	for _, r := range s.records {
 		n = max(n, r.sections)
@@ -239,9 +240,9 @@ func (s *Settlement) learn(ctx context.Context, given map[string][]seq.SectionID
 	return nil
 }
 
-// above decides where sections begin that no Set serves: above all that the map, the Sets' records and
-// the others' registers know of it, by the bump. What is in limbo in several Sets is also above the
-// restored one's own registers, which is not done again where it is settled.
+// above decides where sections begin that no Set serves. It takes the highest number in the map, in the
+// Sets' records and in the other Sets' registers, and adds the bump. For a section in limbo in several Sets
+// it also reads the restored Set's own registers. No later step does that for such a section.
 func (s *Settlement) above(ctx context.Context, f sets.Found, ids []seq.SectionID, rivals map[seq.SectionID][]string) error {
 	mapping, err := s.all[s.Set].Mapping(ctx)
 	if err != nil {
@@ -316,7 +317,7 @@ func (s *Settlement) bump(rivals []string) uint64 {
 	return min(s.Bump, uint64(seq.MaxSeq)/(2*eras+1)) * (2*eras + 1)
 }
 
-// knownTo are those of the sections that a Set knows of.
+// knownTo returns the sections among ids that a Set knows of.
 func (s *Settlement) knownTo(name string, ids []seq.SectionID) []seq.SectionID {
 	return slices.DeleteFunc(slices.Clone(ids), func(id seq.SectionID) bool { return id >= s.records[name].sections })
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/seqsvr/seqsvr/sets"
 )
 
-// holders decide which Set has each section. Of those that are the restored one's, no other can
-// come to have them by a move that is known to anybody: each has refused all of them, but for rivals,
-// in which they are in limbo, too.
+// holders decides which Set has each section. The other Sets refuse the sections of the restored Set, so
+// that no known move can bring them there later. The exceptions are rivals: in these Sets the section is in
+// limbo too.
 func (s *Settlement) holders(ctx context.Context, f sets.Found, ids []seq.SectionID) (rivals map[seq.SectionID][]string, err error) {
 	for _, id := range ids {
 		f.In[id], f.Ceilings[id] = s.Set, s.m.Ceiling(id)
@@ -40,8 +40,8 @@ func (s *Settlement) holders(ctx context.Context, f sets.Found, ids []seq.Sectio
 	return rivals, nil
 }
 
-// choose is that of several Sets, all of them restored, which is to have a section: the one that the
-// map names, else the first. Whoever settles another of them comes to the same.
+// choose returns the Set that gets a section which is in limbo in several restored Sets. It is the Set that
+// the map names, else the first Set. Settling another of these Sets gives the same answer.
 func (s *Settlement) choose(id seq.SectionID, among []string) string {
 	if named := s.m.Sets[s.m.Index(id)].Name; slices.Contains(among, named) {
 		return named
@@ -95,7 +95,7 @@ func (s *Settlement) ask(ctx context.Context, f sets.Found, name string, ids []s
 	}
 }
 
-// ceiling is that of a section which its former Set has stopped for a move.
+// ceiling returns the ceiling of a section that its former Set has stopped for a move.
 func (s *Settlement) ceiling(ctx context.Context, from string, move uint64, id seq.SectionID) (uint64, error) {
 	m := &Mover{From: s.all[from], Move: sets.Move{ID: move}}
 	stopped, err := m.stop(ctx, []seq.SectionID{id})
@@ -131,7 +131,7 @@ func (s *Settlement) underWay(ctx context.Context, number uint64) ([]sets.Move, 
 			return open, nil
 		}
 		for name, ids := range cancel {
-			// What is sealed meanwhile is seen by the next look.
+			// The next look sees the sections that were sealed meanwhile.
 			err := s.all[name].step(ctx, sets.Step{Op: sets.Cancel, Move: number}, ids)
 			if err != nil && !errors.Is(err, seq.ErrMoveOver) {
 				return nil, err

@@ -85,7 +85,7 @@ func TestALearnerThatHasNotHeardOfItsListIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	fresh.stop()
-	// The list is decided, and all hear of it but for the learner.
+	// The list is decided, and every store except the learner receives it.
 	brief, cancel := context.WithCancel(within(t))
 	told := make(chan error, 1)
 	go func() { told <- steps[0].Run(brief) }()

@@ -28,16 +28,16 @@ type decision struct {
 	List quorum.MemberList `json:"list"`
 	// Before is the newest list without a learner: what an abort goes back to.
 	Before quorum.MemberList `json:"before"`
-	// R and W are those of the list in which the learner of List votes.
+	// R and W are the quorums of the list in which the learner of List votes.
 	R int `json:"r,omitempty"`
 	W int `json:"w,omitempty"`
 	// Why says what the change is for, for people.
 	Why string `json:"why"`
 }
 
-// Open connects to the stores at the addresses, of which W must vote, and finishes
-// telling them a list that was decided and not told. Errors are those of
-// storeclient.Connect. The caller closes the Care.
+// Open connects to the stores at the addresses, of which W must vote. It sends them the last decided member
+// list, if some have not received it. It returns the errors of storeclient.Connect. The caller closes the
+// Care.
 func Open(ctx context.Context, addrs []string, opts ...grpc.DialOption) (*Care, error) {
 	found, err := storeclient.Connect(ctx, addrs, opts...)
 	if err != nil {

@@ -174,8 +174,8 @@ func TestAListThatWasDecidedAndToldToNobodyIsFinished(t *testing.T) {
 	}
 }
 
-// What three stores confirmed is at five, and what any three of these five confirmed is at
-// the three that are left, whichever of them is lost.
+// After growing, the five stores have every write that three confirmed. After shrinking, the three stores
+// that are left have every write that any three of the five confirmed, whichever store is lost.
 func TestGrowingToFiveAndBackLosesNothing(t *testing.T) {
 	s := founders(t, 3)
 	want := confirmed(t, s)

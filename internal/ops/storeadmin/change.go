@@ -11,7 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Step is one part of a change. What it did lasts; the cluster serves before and after.
+// Step is one part of a change. Its effect lasts, and the cluster serves before and after it.
 type Step struct {
 	Name string // for people
 	Run  func(ctx context.Context) error
@@ -88,8 +88,8 @@ func (c *Care) Replace(ctx context.Context, old, addr, force string) ([]Step, er
 	}, c.finish()), nil
 }
 
-// Add plans to have the new store at the address, which init made as a learner, as one
-// more. N, R and W change with it. Errors are those of Replace.
+// Add plans to add the new store at the address, which init made as a learner. N, R and W change with it.
+// Add returns the errors of Replace.
 func (c *Care) Add(ctx context.Context, addr string) ([]Step, error) {
 	fresh, err := c.newcomer(ctx, addr)
 	if err != nil {
@@ -270,8 +270,8 @@ func (c *Care) newcomer(ctx context.Context, addr string) (quorum.Member, error)
 	return m, c.sameMapping(ctx, id)
 }
 
-// sameMapping checks the sections of a new store against those of the voters. It may lack
-// spaces that were added since it was made.
+// sameMapping compares the sections of a new store with the voters' sections. The new store may lack spaces
+// that were added since it was made.
 func (c *Care) sameMapping(ctx context.Context, id quorum.Identity) error {
 	voters, _, err := c.ask(ctx)
 	if err != nil {

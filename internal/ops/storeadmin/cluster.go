@@ -38,11 +38,11 @@ func wait(ctx context.Context, d time.Duration) error {
 
 // cluster is the stores of the member list in force, and the connections to them.
 type cluster struct {
-	// Told is called with the number of registers that were read, again and again, by
-	// several goroutines; nil: none is.
+	// Told is called repeatedly, by several goroutines, with the number of registers that were read. It may
+	// be nil.
 	Told func(registers uint64)
-	// Takeovers is how long a takeover of an exact section may be under way while settle waits
-	// for it; 0: DefaultTakeovers.
+	// Takeovers bounds how long settle waits for the takeover of an exact section. Zero means
+	// DefaultTakeovers.
 	Takeovers time.Duration
 	// AnyZones plans changes after which one zone has W of the stores, too.
 	AnyZones bool
@@ -120,10 +120,10 @@ func (c *cluster) Close() error {
 	return errors.Join(errs...)
 }
 
-// addresses puts into the first list, which has none, those of the stores that answer.
-// Those that do not have the addresses that are left. If these are several, which store
-// has which is a guess: a dialler checks the uuid of a member, so that a wrong address is as
-// good as none, and those that are lost can be replaced one after the other.
+// addresses fills in the addresses of the first list, which has none. Stores that answer get their own. The
+// other stores get the addresses that are left. If several are left, their order is a guess. A wrong guess
+// does no harm, because a dialler checks the uuid of a member. So lost stores can be replaced one after the
+// other.
 func (c *cluster) addresses(ctx context.Context, list quorum.MemberList, left []string) {
 	missing := 0
 	for _, m := range list.Members {
@@ -268,7 +268,7 @@ func (c *cluster) Caller(ctx context.Context) (string, error) {
 	return "", errors.Join(errs...)
 }
 
-// Documents are those of the cluster, and the session to write them with.
+// Documents returns the group with the documents of the cluster, and the session to write them with.
 func (c *cluster) Documents() (*quorum.Group, seq.Session) { return c.group, c.session }
 
 // WindowsOver tells every store of the list, one after the other, that no process from

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Errors of this package, beside those of seq and quorum that it wraps.
+// Errors of this package. It also wraps errors of seq and quorum.
 var (
 	// ErrAlive: the store to be replaced serves. Stop it first, or give a reason.
 	ErrAlive = errors.New("the store is alive and votes")

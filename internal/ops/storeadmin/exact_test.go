@@ -14,7 +14,7 @@ import (
 	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
-// orders is an exact space behind that of the founders.
+// orders is an exact space behind the founders' space.
 var orders = seq.Space{Name: "order", Sections: 2, Mode: seq.Exact, Window: time.Minute, KeyHash: seq.SecretKeys}
 
 var order = seq.SectionRegister(sections)
@@ -76,8 +76,8 @@ func copyAt(t *testing.T, s *store) *exact.State {
 	return out
 }
 
-// What only two stores have, one of which is replaced, is at the other voter and at the new
-// store afterwards, whole.
+// A record that two stores have, one of which is replaced, is afterwards whole at the other voter and at
+// the new store.
 func TestAReplacementBringsExactSectionsToWStores(t *testing.T) {
 	s := founders(t, 3, orders)
 	o := ownerOf(t, seq.Epoch{Round: 1, Session: alice}, &exact.State{})
@@ -163,7 +163,8 @@ func TestSettleGivesUpWhereNoTakeoverEnds(t *testing.T) {
 	}
 }
 
-// What one store alone has may be dropped, and its number be another request's: no backup has it.
+// A backup has no record that only one store has. Such a record may be dropped, and its number goes to
+// another request.
 func TestABackupHasWhatWStoresHaveOfAnExactSection(t *testing.T) {
 	s := founders(t, 3, orders)
 	o := ownerOf(t, seq.Epoch{Round: 1, Session: alice}, &exact.State{})

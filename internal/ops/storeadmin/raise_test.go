@@ -29,8 +29,9 @@ func sized(t *testing.T, n, r, w int) []*store {
 	return stores
 }
 
-// Whatever R and W storesvr init was given, R as small or as large as may be, every order is carried out, each list of it overlaps
-// the one before, and what was confirmed before is known by any W stores after it.
+// Each order is carried out for any R and W that storesvr init was given, with R as small or as large as
+// allowed. Each member list overlaps the list before. Any W stores know every earlier confirmed write after
+// it.
 func TestStoresAreAddedRemovedAndReplacedWhateverAReadNeeds(t *testing.T) {
 	orders := map[string]func(c *storeadmin.Care, fresh *store) ([]storeadmin.Step, error){
 		"add": func(c *storeadmin.Care, fresh *store) ([]storeadmin.Step, error) {

@@ -17,8 +17,8 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// lasting is for how long a voter must lack something that another one has before it is
-// given to it: what is under way arrives by itself.
+// lasting is the time for which a voter must lack a state of another voter before settle sends it. A write
+// under way arrives by itself within that time.
 const lasting = 300 * time.Millisecond
 
 // states is what one store has.
@@ -139,12 +139,12 @@ func (c settling) outwait(ctx context.Context) error {
 	}
 }
 
-// graceOf is how long a lease may last by any clock, as in the stores' own grace.
+// graceOf returns how long a lease may last by any clock, as in the stores' own grace.
 func graceOf(bound time.Duration) time.Duration {
 	return bound + time.Duration(2*quorum.Rho*float64(bound)) + quorum.Guard
 }
 
-// settleDocuments has every document chosen anew under this list.
+// settleDocuments has every document chosen again under this list.
 func (c settling) settleDocuments(ctx context.Context, merged states) error {
 	for _, r := range slices.Sorted(maps.Keys(merged)) {
 		if !r.HasPayload() {

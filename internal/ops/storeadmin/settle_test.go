@@ -90,8 +90,8 @@ func openBy(t *testing.T, w *wire, stores ...*store) *storeadmin.Care {
 	return c
 }
 
-// Whatever a store does not answer while the stores are brought up to date and the new one
-// is filled: the step fails and says so, and the same step done again finishes it.
+// A step fails, and says so, if a store does not answer any one call while the stores are brought up to
+// date and the new store is filled. The same step finishes it when it is repeated.
 func TestAStepThatAStoreDoesNotAnswerFailsAndMayBeRepeated(t *testing.T) {
 	s := founders(t, 3)
 	want := confirmed(t, s)
@@ -149,7 +149,7 @@ func TestTheNewStoreIsNotTakenForFilledIfAStoreGoesAwayAfterTheWait(t *testing.T
 		}
 	}
 	for n := range 3 {
-		w.fail("Describe", 3+n) // the first three are those of the wait
+		w.fail("Describe", 3+n) // the first three belong to the wait
 		if err := steps[2].Run(within(t)); err == nil || !w.wasHit() {
 			t.Errorf("the fill did not hear of store %d, and says %v", n, err)
 		}

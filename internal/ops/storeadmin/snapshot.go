@@ -23,7 +23,7 @@ type Snapshot struct {
 	Begun      time.Time
 	LeaseBound time.Duration
 	Floors     quorum.Floors          // of the era
-	Required   int                    // protocol of sessions; 0: any
+	Required   int                    // protocol of sessions; zero means any
 	States     []quorum.RegisterState // by name
 }
 
@@ -63,9 +63,9 @@ func (c *Care) Snapshot(ctx context.Context) (Snapshot, error) {
 // versionLen is the length of the version at the front of a document's payload.
 const versionLen = 8
 
-// spaces returns the mapping that a backup is of: the one that the stores have, or the decided one
-// that no store has taken over yet. All get the registers that no store has: they are as good as
-// those of a store that made them and missed every write.
+// spaces returns the mapping for a backup: the stores' mapping, or the decided mapping that no store has
+// taken over yet. Every state gets the registers that no store has. They are as good as the registers of a
+// store that made them and missed every write.
 func (s states) spaces(have seq.Mapping) (seq.Mapping, error) {
 	if payload := s[seq.SpacesRegister].Payload; len(payload) > versionLen {
 		var decided seq.Mapping
@@ -133,8 +133,8 @@ func highest(voters []*source, r seq.Register) quorum.RegisterState {
 	return st
 }
 
-// confirmed is how many voters have all records of a copy: those that stand there or further on
-// under its epoch.
+// confirmed returns how many voters have all records of a copy. Such a voter has the copy's last record or
+// a later one under its epoch.
 func confirmed(voters []*source, st quorum.RegisterState) (have int) {
 	for _, s := range voters {
 		if now := s.has[st.Register]; now.Accepted == st.Accepted && now.PayloadMax >= st.PayloadMax {

@@ -8,16 +8,17 @@ import (
 )
 
 const (
-	// maxClockOff is how far a node's clock may be from those that the stores go by.
+	// maxClockOff bounds the difference between a node's clock and the stores' clocks.
 	maxClockOff = time.Minute
-	// maxHeldAhead is how far ahead of a right clock the mark of a worker id may be that a node holds: the
+	// maxHeldAhead bounds how far the mark of a worker id that a node holds is ahead of a right clock: the
 	// longest window, and five minutes for clocks that differ.
 	maxHeldAhead = 15 * time.Minute
-	// maxLentAhead is the same for a mark that no node holds: the stores take none beyond.
+	// maxLentAhead is the bound for a mark that no node holds. The stores accept none beyond.
 	maxLentAhead = time.Hour
 )
 
-// clockTrouble is a clock that is off: it is no danger for any promise but that of exact spaces to answer.
+// clockTrouble reports a clock that is off. Such a clock endangers no guarantee, except that exact spaces
+// answer.
 func clockTrouble(name string, reply *pb.StatusReply) (t trouble, off bool) {
 	ahead := time.Duration(reply.GetClockAheadMs()) * time.Millisecond
 	if ahead.Abs() <= maxClockOff {

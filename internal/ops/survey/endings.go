@@ -11,7 +11,7 @@ import (
 
 const endingsRunbook = "docs/operations.md#seqsectionsending"
 
-// mostNamed is how many sections a trouble names.
+// mostNamed is the number of sections that a trouble names.
 const mostNamed = 5
 
 // endTroubles are the sections whose numbers come to an end. One that is spent breaks

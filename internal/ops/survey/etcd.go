@@ -21,9 +21,9 @@ type EtcdMember struct {
 	Leader   bool     `json:"leader"`
 	Size     uint64   `json:"size_bytes"`
 	InUse    uint64   `json:"in_use_bytes"`
-	Quota    uint64   `json:"quota_bytes"` // 0: it does not tell
+	Quota    uint64   `json:"quota_bytes"` // zero if the member does not report it
 	Alarms   []string `json:"alarms"`
-	Restored string   `json:"restored"` // why nothing is served: etcd was put back; empty: it was not
+	Restored string   `json:"restored"` // why nothing is served, if etcd was put back; else empty
 }
 
 func etcdMember(m *pb.EtcdMember) *EtcdMember {
@@ -48,8 +48,8 @@ func engineOf(best *pb.StatusReply) string {
 
 const etcdRunbook = "docs/etcd.md#"
 
-// etcdTroubles are those of the members of etcd. How many more there are than the AllocSvr ask
-// is not known here, so that etcd itself says whether it has a quorum.
+// etcdTroubles returns the troubles of the members of etcd. Only etcd itself knows its quorum, because etcd
+// may have more members than the AllocSvr ask.
 func (s *Survey) etcdTroubles(best *pb.StatusReply) (all []trouble) {
 	add := func(c cause, breaks bool, what, do, why string) {
 		all = append(all, trouble{c, breaks, what, do, why})

@@ -14,7 +14,7 @@ const (
 	// the allocators warn, too.
 	crowdedPercent = 80
 	yearAhead      = 365 * 24 * time.Hour
-	// epochAhead is how far ahead of this machine's clock an epoch may be.
+	// epochAhead bounds how far an epoch is ahead of this machine's clock.
 	epochAhead = 10 * time.Minute
 	// maxNamespaces bounds what status asks the stores for; the metrics have them all.
 	maxNamespaces = 16

@@ -8,7 +8,7 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
-// requiredProtocol returns the protocol that the stores require of sessions; 0: any.
+// requiredProtocol returns the protocol that the stores require of sessions. Zero means any.
 func requiredProtocol(best *pb.StatusReply) (required uint32) {
 	for _, st := range best.GetStores() {
 		required = max(required, st.GetRequiredProtocol())

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// manyRefused is from how many refusals in the last minutes on a note names them: a few happen
+	// manyRefused is the number of refusals in the last minutes from which a note names them. A few happen
 	// in every cluster.
 	manyRefused = 10
 	// maxRefusedNotes bounds the notes; the JSON has all.
 	maxRefusedNotes = 5
 )
 
-// refusals are those of all nodes that answered, the most first.
+// refusals returns the refusals of all nodes that answered, the most frequent first.
 func (s *Survey) refusals() []Refusal {
 	out := []Refusal{}
 	add := func(role, node string, some []*pb.Refusal) {

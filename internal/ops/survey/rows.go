@@ -17,7 +17,7 @@ type Event struct {
 	Reason  string `json:"reason"`
 }
 
-// Events are those of a reply, in its order.
+// Events returns the events of a reply, in its order.
 func Events(reply *pb.EventsReply) []Event {
 	rows := []Event{}
 	for _, e := range reply.GetEvents() {
@@ -40,11 +40,11 @@ type Member struct {
 	Owned        uint32 `json:"sections_owned"`   // attached at the stores
 	LeaseLeftMS  int64  `json:"lease_left_ms"`    // -1: none
 	Drained      bool   `json:"drained"`
-	Zone         string `json:"zone"`          // empty: none is known
-	Set          string `json:"set,omitempty"` // empty: the cluster is alone
+	Zone         string `json:"zone"`          // empty if unknown
+	Set          string `json:"set,omitempty"` // empty if the cluster is alone
 }
 
-// Members are those of a reply, by role and name.
+// Members returns the members of a reply, by role and name.
 func Members(reply *pb.StatusReply) []Member {
 	rows := []Member{}
 	for _, m := range reply.GetMembers() {
@@ -57,14 +57,14 @@ func Members(reply *pb.StatusReply) []Member {
 // CounterID is a UID or a string key as it is shown. The UID that a key hashes to is in no
 // output: it may rest on a secret.
 type CounterID struct {
-	UID *uint64 `json:"uid,omitempty"` // nil: Key is meant
+	UID *uint64 `json:"uid,omitempty"` // nil if Key is set
 	Key string  `json:"key,omitempty"`
 }
 
-// CounterOf is that of a UID.
+// CounterOf returns the CounterID of a UID.
 func CounterOf(uid seq.UID) CounterID { return CounterID{UID: (*uint64)(&uid)} }
 
-// Place is what decides its section.
+// Place returns the UID that decides its section.
 func (c CounterID) Place() seq.UID {
 	if c.UID != nil {
 		return seq.UID(*c.UID)
@@ -93,8 +93,8 @@ type Place struct {
 	Space string `json:"space"`
 	CounterID
 	Section  uint32   `json:"section"`
-	Set      string   `json:"set,omitempty"` // empty: the cluster is alone
-	Owner    string   `json:"owner"`         // empty: none
+	Set      string   `json:"set,omitempty"` // empty if the cluster is alone
+	Owner    string   `json:"owner"`         // empty without an owner
 	Addr     string   `json:"addr"`
 	Standbys []string `json:"standbys"`
 	Zone     string   `json:"zone"`          // of the owner

@@ -12,7 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/sets"
 )
 
-// oldMove is for how long a move of sections is open before it is told as a trouble.
+// oldMove is the age from which an open move of sections counts as a trouble.
 const oldMove = time.Minute
 
 // Set is one of several Sets, as status lists them.
@@ -21,7 +21,7 @@ type Set struct {
 	Cluster  string `json:"cluster_id"`
 	Sections int    `json:"sections"` // by the map
 	Health   Health `json:"health"`
-	Problem  string `json:"problem"` // the worst; empty: none
+	Problem  string `json:"problem"` // the worst; empty without problems
 }
 
 // HearOfSets asks AllocSvr for a newer map than a router may have, which hears of one when a call
@@ -112,7 +112,7 @@ func (s *Survey) moveTroubles(now time.Time) (out []trouble) {
 	return out
 }
 
-// Elsewhere is the Set that has a section by the map, if it is another one than that of the table.
+// Elsewhere returns the Set that has a section by the map, if it is not the Set of the table.
 func (c *Cluster) Elsewhere(id seq.SectionID) (sets.Set, bool) {
 	if len(c.Sets.Sets) == 0 {
 		return sets.Set{}, false

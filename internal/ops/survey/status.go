@@ -27,11 +27,11 @@ type Status struct {
 	Why          string   `json:"why"`      // what that does, or what to think of before
 	Notes        []string `json:"notes"`    // what is as an operator wanted it, and worth a reminder
 	ClusterID    string   `json:"cluster_id"`
-	Set          string   `json:"set"`           // that all but sets is of; empty: the cluster is alone
-	Sets         []Set    `json:"sets"`          // none: the cluster is alone
-	Here         int      `json:"sections_here"` // of all sections those that this Set has
+	Set          string   `json:"set"`           // that all but sets describes; empty if the cluster is alone
+	Sets         []Set    `json:"sets"`          // empty if the cluster is alone
+	Here         int      `json:"sections_here"` // sections of this Set
 	Era          uint64   `json:"era"`
-	Incarnation  string   `json:"incarnation"` // cluster id, era and binding; empty: not known
+	Incarnation  string   `json:"incarnation"` // cluster id, era and binding; empty if unknown
 	RouteVersion uint64   `json:"route_version"`
 	Sections     uint32   `json:"sections"`
 	Unowned      uint32   `json:"sections_unowned"`
@@ -39,8 +39,8 @@ type Status struct {
 	Arbiter      string   `json:"arbiter"`
 	Frozen       string   `json:"frozen"`
 	LeaseMS      float64  `json:"lease_ms"`
-	Required     uint32   `json:"required_protocol"` // of sessions; 0: any
-	Engine       string   `json:"engine"`            // what keeps the registers, storesvr or etcd; empty: not known
+	Required     uint32   `json:"required_protocol"` // of sessions; zero means any
+	Engine       string   `json:"engine"`            // that keeps the registers, storesvr or etcd; empty if unknown
 	Allocs       []Alloc  `json:"allocs"`
 	Stores       []Store  `json:"stores"`
 	Routers      []Router `json:"routers"` // that the membership knows
@@ -49,7 +49,7 @@ type Status struct {
 	Refused []Refusal `json:"refused"`
 }
 
-// Refusal is how often a node refused an address for a reason.
+// Refusal counts how often a node refused an address for a reason.
 type Refusal struct {
 	Role    string `json:"role"` // alloc or store
 	Node    string `json:"node"`
@@ -63,7 +63,7 @@ type Router struct {
 	Name  string `json:"name"`
 	Addr  string `json:"addr"`
 	State string `json:"state"` // alive, dead or left
-	Zone  string `json:"zone"`  // empty: none is known
+	Zone  string `json:"zone"`  // empty if unknown
 }
 
 // Alloc is one AllocSvr of the route table.
@@ -77,7 +77,7 @@ type Alloc struct {
 	Sections  uint32 `json:"sections_owned"`
 	Counters  uint64 `json:"counters"` // UIDs in memory
 	Memory    uint64 `json:"uid_memory_bytes"`
-	Budget    uint64 `json:"uid_memory_budget"` // bytes; 0: no bound
+	Budget    uint64 `json:"uid_memory_budget"` // bytes; zero means no limit
 	Folded    uint64 `json:"folded_blocks"`     // of 64 UIDs, dropped since its start to stay within that
 	Refused   uint64 `json:"uids_refused"`      // requests for want of memory since its start
 	Numbers   uint64 `json:"numbers"`           // handed out since its start
@@ -86,13 +86,13 @@ type Alloc struct {
 	Handoffs  uint64 `json:"handoffs"`
 	Nacks     uint64 `json:"nacks"`
 	Version   string `json:"version"`
-	Protocol  uint32 `json:"protocol"` // that it speaks; 0: a build of before, or no answer
-	Zone      string `json:"zone"`     // empty: none is known
+	Protocol  uint32 `json:"protocol"` // that it speaks; zero for a build older than the field, or without an answer
+	Zone      string `json:"zone"`     // empty if unknown
 }
 
 // Store is one that the AllocSvr write to: a StoreSvr, or a member of etcd.
 type Store struct {
-	Name    string `json:"name"` // empty: the membership does not know it
+	Name    string `json:"name"` // empty if the membership does not know it
 	UUID    string `json:"uuid"`
 	Addr    string `json:"addr"`
 	State   string `json:"state"` // voting, unreachable, or why it does not vote
@@ -102,10 +102,10 @@ type Store struct {
 
 	DiskFree   uint64 `json:"disk_free_bytes"`
 	NearlyFull bool   `json:"nearly_full"` // it refuses writes; a member of etcd: it soon will
-	Zone       string `json:"zone"`        // empty: none is known
-	Protocol   uint32 `json:"protocol"`    // that it speaks; 0: a build of before, or no answer
+	Zone       string `json:"zone"`        // empty if unknown
+	Protocol   uint32 `json:"protocol"`    // that it speaks; zero for a build older than the field, or without an answer
 
-	Etcd *EtcdMember `json:"etcd,omitempty"` // null: it is a StoreSvr
+	Etcd *EtcdMember `json:"etcd,omitempty"` // null for a StoreSvr
 }
 
 // Judge makes the status of what was found.

@@ -13,22 +13,22 @@ import (
 	"github.com/seqsvr/seqsvr/sets"
 )
 
-// Patience is how long one node is waited for unless the command has less time, so that one
-// that hangs does not take the whole time. It asks the stores for its status.
+// Patience bounds the wait for one node, which asks the stores for its status. So one node that hangs does
+// not take the whole time of the command.
 const Patience = 4 * time.Second
 
-// Cluster is what a router or AllocSvr tells of the cluster.
+// Cluster is the cluster as one router or AllocSvr describes it.
 type Cluster struct {
 	ID      string
 	Mapping seq.Mapping
 	Table   *seq.RouteTable
-	Set     string   // that all this is of; empty: the cluster is alone
-	Sets    sets.Map // as the node knows it; zero: the cluster is alone
+	Set     string   // the Set described; empty if the cluster is alone
+	Sets    sets.Map // as the node knows it; zero if the cluster is alone
 	// Incarnation is the life of the cluster; not known if the node does not tell it.
 	Incarnation seq.Incarnation
 }
 
-// Addrs are those of the AllocSvr.
+// Addrs returns the addresses of the AllocSvr.
 func (c *Cluster) Addrs() (out []string) {
 	for _, n := range c.Table.Nodes {
 		out = append(out, n.Addr)

@@ -118,7 +118,7 @@ func (t *trouble) inDev(log string) {
 	}
 }
 
-// storeTroubles are those of the stores, and of there being too few of them.
+// storeTroubles returns the troubles of the stores, and a shortage of stores.
 func (s *Survey) storeTroubles(best *pb.StatusReply) (all []trouble) {
 	if best.GetBrief() {
 		return []trouble{{storeAway, false, "no AllocSvr says in time what the stores have", "seqctl status", "it waits for longer; if it hangs too, the stores do"}}
@@ -167,7 +167,7 @@ func (s *Survey) storeTroubles(best *pb.StatusReply) (all []trouble) {
 	return all
 }
 
-// nodeTroubles are those of the AllocSvr.
+// nodeTroubles returns the troubles of the AllocSvr.
 func (s *Survey) nodeTroubles() (all []trouble) {
 	for _, node := range s.Cluster.Table.Nodes {
 		reply := s.Replies[node.Name]

@@ -25,7 +25,7 @@ func (s *Survey) storeZone(store *pb.StoreStatus) string {
 	return store.GetZone()
 }
 
-// zoneTroubles are zones whose loss would be felt longer than that of a node.
+// zoneTroubles returns the zones whose loss callers would notice for longer than the loss of a node.
 func (s *Survey) zoneTroubles(best *pb.StatusReply) (all []trouble) {
 	if n := best.GetSectionsOneZone(); n > 0 {
 		all = append(all, trouble{zonesTogether, false, fmt.Sprintf("%d of %d sections have their standby in their owner's zone", n, best.GetSections()),

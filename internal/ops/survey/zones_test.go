@@ -9,7 +9,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// zonedSurvey is of AllocSvr and stores in these zones, by the word of one node.
+// zonedSurvey returns a Survey of AllocSvr and stores in these zones, as one node reports them.
 func zonedSurvey(allocs, stores []string, w uint32, together uint32) *Survey {
 	s := &Survey{Cluster: &Cluster{Table: &seq.RouteTable{Version: 1}}, Replies: map[string]*pb.StatusReply{}, Errs: map[string]error{}}
 	reply := &pb.StatusReply{Ready: true, Sections: 48, W: w, SectionsOneZone: together}
@@ -33,8 +33,8 @@ func TestZonesWhoseLossStopsTheClusterAreTold(t *testing.T) {
 	for _, row := range []struct {
 		allocs, stores []string
 		w, together    uint32
-		router         string // its zone; empty: there is none
-		problem, note  string // a part of one; empty: none
+		router         string // its zone; empty if there is no router
+		problem, note  string // part of a problem or note; empty if there is none
 	}{
 		{allocs: []string{"a", "b", "c"}, stores: []string{"a", "b", "c"}, w: 2},
 		{allocs: []string{"", "", ""}, stores: []string{"", "", ""}, w: 2},
