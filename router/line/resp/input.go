@@ -15,7 +15,7 @@ type input struct {
 	want  int // size of the next read; zero means minRoom
 }
 
-// room returns where to put bytes, at least one. What unread returned is not valid any more. With
+// room returns where to put bytes, at least one. It ends the life of slices from unread. With
 // little, room does not grow.
 func (in *input) room(little bool) []byte {
 	if in.begin > 0 {
