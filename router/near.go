@@ -15,7 +15,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
 	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
-	"github.com/seqsvr/seqsvr/router/resp"
+	"github.com/seqsvr/seqsvr/router/line/resp"
 )
 
 // RESP is the front for clients of Redis alone, within the process of an AllocSvr: numbers of

@@ -39,9 +39,9 @@ var inputMutants = []mutant{
 		{"jsontext.Check([]byte(text[:d.InputOffset()]))", "jsontext.Check(nil)"}}},
 	{rule: "json-is-unicode", name: "another encoding is read as UTF-8", file: "router/json.go", in: []string{"router"}, edits: []edit{
 		{"	return charset == \"\" ||", "	return true || charset == \"\" ||"}}},
-	{rule: "http-is-not-redis", name: "the body of a POST is carried out", file: "router/resp/parse.go", in: []string{"router/resp"}, edits: []edit{
+	{rule: "http-is-not-redis", name: "the body of a POST is carried out", file: "router/line/resp/parse.go", in: []string{"router/line/resp"}, edits: []edit{
 		{"	if p.http(line) {\n", "	if false {\n"}}},
-	{rule: "http-is-not-redis", name: "only POST is known", file: "router/resp/parse.go", in: []string{"router/resp"}, edits: []edit{
+	{rule: "http-is-not-redis", name: "only POST is known", file: "router/line/resp/parse.go", in: []string{"router/line/resp"}, edits: []edit{
 		{"		len(p.spans) > 1 && bytes.HasPrefix", "		false && bytes.HasPrefix"}}},
 	{rule: "a-head-takes-nothing", name: "a HEAD of Leaf's paths takes a number", file: "router/front.go", in: []string{"router"}, edits: []edit{
 		{"to.method != http.MethodGet || to.takes || ", "to.method != http.MethodGet || "}}},
