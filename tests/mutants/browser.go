@@ -29,7 +29,7 @@ var browserMutants = []mutant{
 	{rule: "commands-have-one-budget", name: "what a transaction keeps is free", file: "router/line/resp/transaction.go", in: []string{"router/line/resp"}, edits: []edit{
 		{"s.tx.bytes+bytes", "s.tx.bytes"}}},
 	{rule: "strangers-send-little", name: "a connection before AUTH sends as much as others", file: "router/line/resp/server.go", in: []string{"router/line/resp"}, edits: []edit{
-		{"		in.small = me.stranger()\n", "		in.small = false\n"}}},
+		{"		me.parser.small = me.stranger()\n", "		me.parser.small = false\n"}}},
 	{rule: "strangers-send-little", name: "a connection before AUTH stays", file: "router/line/resp/purse.go", in: []string{"router/line/resp"}, edits: []edit{
 		{"	return now.Sub(me.begun) >= s.waits.stranger && me.stranger()\n", "	return false\n"}}},
 	{rule: "idle-connections-yield", name: "a full listener refuses callers", file: "internal/wire/gate/seats.go", in: []string{"internal/wire/gate"}, edits: []edit{

@@ -9,8 +9,7 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
-// maxAside is how many of the calls by which a cluster lives and is looked at may be in work
-// at once.
+// maxAside bounds the control calls in work at once: the calls by which a cluster lives and is looked at.
 const maxAside = 256
 
 // controlAdmission lets these calls in by places of their own: no number of callers takes them, and no

@@ -53,11 +53,12 @@ type op struct {
 
 // session is what a connection keeps between commands.
 type session struct {
-	id    uint64
-	name  string
-	quit  bool
-	stats *stats
-	tx    *transaction // between MULTI and EXEC, otherwise nil
+	id     uint64
+	parser Parser
+	name   string
+	quit   bool
+	stats  *stats
+	tx     *transaction // between MULTI and EXEC, otherwise nil
 
 	guard  *auth.Guard
 	who    auth.Credentials

@@ -112,7 +112,7 @@ func (l *loop) add(conn net.Conn, me *session) bool {
 	c := &looped{l: l, fd: fd, me: me, since: time.Now()}
 	c.order.Done = c.answered
 	if len(first) > 0 {
-		c.in.Fill(copy(c.in.Room(), first))
+		c.in.fill(copy(c.in.room(true), first))
 	}
 	if !l.enqueue(c) {
 		_ = unix.Close(fd)
@@ -281,9 +281,8 @@ func (l *loop) serve(c *looped) {
 		if drained || l.leave.Load() != stay {
 			return
 		}
-		open := c.in.Open()
-		c.in.tight = c.me.purse.short()
-		room := c.in.Room()
+		open := c.in.open()
+		room := c.in.room(c.me.little())
 		if !c.fits() {
 			c.fault = errMemory
 			l.start(c)
@@ -299,7 +298,7 @@ func (l *loop) serve(c *looped) {
 			l.close(c)
 			return
 		}
-		c.in.Fill(n)
+		c.in.fill(n)
 		drained = n < len(room) && c.state.Load()&hung == 0
 		if !open {
 			c.since = l.now
@@ -356,12 +355,13 @@ func (l *loop) sweep() bool {
 		switch {
 		case len(c.out.buf) > 0:
 			limit = l.s.waits.reply
-		case c.in.Open():
+		case c.in.open():
 			limit = l.s.waits.request
 		}
 		if l.now.Sub(c.since) >= l.s.waits.sweep { // others need the memory
 			c.ops, c.order.UIDs, c.order.Counts, c.order.Ranges = nil, nil, nil, nil
-			c.in.Drop()
+			c.in.drop()
+			c.me.parser.drop()
 			if len(c.out.buf) == 0 {
 				c.out.buf = nil
 			}

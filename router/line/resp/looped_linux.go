@@ -27,7 +27,7 @@ type looped struct {
 
 	// Of the loop, or of the goroutine that answers while it is busy.
 	me    *session
-	in    Parser
+	in    input
 	out   writer
 	sent  int // of out.buf
 	ops   []op

@@ -50,14 +50,14 @@ func (p *purse) short() bool { return p.denied || p.drawn > 0 && p.of.Short(p.ad
 
 // fits reports whether there is memory for what a connection holds. Small commands and replies
 // always fit: a caller that is served well by them is not ended because of others.
-func fits(me *session, in *Parser, out *writer, ops []op) bool {
+func fits(me *session, in *input, out *writer, ops []op) bool {
 	return me.purse.hold(size(me, in, out, ops)) ||
-		len(in.buf)-in.begin <= freely && len(out.buf) <= freely && (me.tx == nil || me.tx.bytes <= freely)
+		len(in.unread()) <= freely && len(out.buf) <= freely && (me.tx == nil || me.tx.bytes <= freely)
 }
 
 // size is what the buffers of a connection take.
-func size(me *session, in *Parser, out *writer, ops []op) int {
-	n := cap(in.buf) + cap(in.spans)*int(unsafe.Sizeof(span{})) + cap(in.args)*int(unsafe.Sizeof([]byte{})) +
+func size(me *session, in *input, out *writer, ops []op) int {
+	n := cap(in.buf) + cap(me.parser.spans)*int(unsafe.Sizeof(span{})) + cap(me.parser.args)*int(unsafe.Sizeof([]byte{})) +
 		cap(out.buf) + cap(ops)*opSize + len(me.name)
 	if me.tx != nil {
 		n += me.tx.bytes
@@ -79,6 +79,9 @@ func (s *session) stranger() bool {
 func (s *Server) late(me *session, now time.Time) bool {
 	return now.Sub(me.begun) >= s.waits.stranger && me.stranger()
 }
+
+// little reports whether a connection should be read in small parts.
+func (s *session) little() bool { return s.purse.short() || s.stranger() }
 
 // heard notes that a connection has had a command. The command of a stranger does not count.
 func (s *session) heard() {

@@ -219,12 +219,12 @@ func (s *Server) serve(ctx context.Context, c net.Conn, me *session) {
 	if !s.shake(ctx, c, me) {
 		return
 	}
-	var in Parser
+	var in input
 	var out writer
 	var ops []op
 	waiting := false // for the rest of a command
 	for !me.quit {
-		switch open := in.Open(); {
+		switch open := in.open(); {
 		case me.stranger():
 			s.until(c, me.begun.Add(s.waits.stranger))
 		case !open:
@@ -232,13 +232,13 @@ func (s *Server) serve(ctx context.Context, c net.Conn, me *session) {
 		case !waiting:
 			s.within(c, s.waits.request)
 		}
-		waiting = in.Open()
+		waiting = in.open()
 		if me.purse.drawn > 0 { // the next command may come late, and others need the memory
 			ops, out.buf = nil, nil
-			in.Drop()
+			in.drop()
+			me.parser.drop()
 		}
-		in.tight = me.purse.short()
-		room := in.Room()
+		room := in.room(me.little())
 		if !fits(me, &in, &out, ops) {
 			s.malformed(errMemory, me, &out)
 			s.send(c, &out)
@@ -251,7 +251,7 @@ func (s *Server) serve(ctx context.Context, c net.Conn, me *session) {
 			}
 			return
 		}
-		in.Fill(n)
+		in.fill(n)
 		for more := true; more && !me.quit; {
 			ops, more, err = gather(me, &in, ops[:0], s.limit(me))
 			if err == nil && !fits(me, &in, &out, ops) {
@@ -333,13 +333,16 @@ const maxReplies = 256 << 10
 
 // gather reads the commands that are complete, up to QUIT, the limit, or as many as have
 // maxReplies; then there may be more. EXEC brings all of its transaction.
-func gather(me *session, in *Parser, ops []op, limit int) (_ []op, more bool, err error) {
+func gather(me *session, in *input, ops []op, limit int) (_ []op, more bool, err error) {
 	size := 0
 	for len(ops) < limit && size < maxReplies && !me.quit {
-		in.small = me.stranger()
-		args, err := in.Next()
-		if args == nil || err != nil {
+		me.parser.small = me.stranger()
+		args, used, err := me.parser.Next(in.unread())
+		if used == 0 || err != nil {
 			return ops, false, err
+		}
+		if in.begin += used; len(args) == 0 { // an empty line, or an array of nothing
+			continue
 		}
 		n := len(ops)
 		ops = me.read(ops, args)
