@@ -53,6 +53,8 @@ var matrix = map[string]string{
 	"seqsvr.v1.Admin/Drain": "o", "seqsvr.v1.Admin/Move": "o", "seqsvr.v1.Admin/Rebalance": "o", "seqsvr.v1.Admin/Rehash": "o", "seqsvr.v1.Admin/AddSpace": "o",
 	"seqsvr.v1.Admin/Counters": "o", "seqsvr.v1.Admin/RaiseSection": "o",
 
+	"seqsvr.v1.Router/Status": "tro",
+
 	"seqsvr.v1.Sets/Map": "abtcro", "seqsvr.v1.Sets/Allot": "abo", "seqsvr.v1.Sets/Record": "tro", "seqsvr.v1.Sets/ChangeMap": "o", "seqsvr.v1.Sets/Join": "o", "seqsvr.v1.Sets/Keys": "o",
 	"seqsvr.v1.Sets/Step": "o", "seqsvr.v1.Sets/Stop": "o", "seqsvr.v1.Sets/Open": "o",
 
