@@ -120,6 +120,7 @@ func New(cfg Config) (*Router, error) {
 	r.services = servicesOf(r.sdk, r.inWork, r.leaving)
 	r.services.ids.guard, r.services.seqs.zone = cfg.Guard, cfg.Zone
 	r.services.register(r.srv)
+	pb.RegisterRouterServer(r.srv, statusServer{cfg: &r.cfg})
 	r.health = gate.RegisterHealth(r.srv)
 	r.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
 	r.health.SetServingStatus(rpc.QuorumHealth, healthpb.HealthCheckResponse_SERVING)

@@ -1,6 +1,7 @@
 package main
 
-// browserMutants are of web pages at the fronts, and of callers that never send a whole request.
+// browserMutants break the rules for web pages at the fronts, and for callers that never send a whole
+// request.
 var browserMutants = []mutant{
 	{rule: "fronts-by-their-names", name: "the console answers to any name", file: "internal/ops/console/http.go", in: []string{"internal/ops/console"}, edits: []edit{
 		{"		if errors.As(c.cfg.Names.CheckHost(r), &wrong) {\n", "		if errors.As(c.cfg.Names.CheckHost(r), &wrong) && false {\n"}}},

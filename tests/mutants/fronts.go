@@ -1,6 +1,6 @@
 package main
 
-// frontMutants are those of callers without a quorum, and of nodes that leave.
+// frontMutants break the rules of callers without a quorum, and of nodes that leave.
 var frontMutants = []mutant{
 	{rule: "outage-is-of-all", name: "one AllocSvr with a quorum does not count", file: "internal/sdk/call/outage.go", in: []string{"client"}, edits: []edit{
 		{"		case nil:\n			return nil, len(all)\n", "		case nil:\n"}}},

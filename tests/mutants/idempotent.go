@@ -1,6 +1,6 @@
 package main
 
-// onceMutants are those of request ids between callers and sections.
+// onceMutants break the rules of request ids between callers and sections.
 var onceMutants = []mutant{
 	{rule: "request-ids-are-bounded", name: "an empty id is taken", file: "seq/check.go", in: []string{"allocsvr/api"}, edits: []edit{
 		{"	if len(id) == 0 || len(id) > MaxRequestID {\n", "	if len(id) > MaxRequestID {\n"}}},
