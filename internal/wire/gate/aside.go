@@ -23,7 +23,7 @@ func (controlAdmission) has(method string) bool {
 	if method == pb.Store_Renew_FullMethodName {
 		return true
 	}
-	for _, service := range []string{"/" + pb.Peer_ServiceDesc.ServiceName, "/" + pb.Admin_ServiceDesc.ServiceName, "/grpc.health.v1.Health"} {
+	for _, service := range []string{"/" + pb.Peer_ServiceDesc.ServiceName, "/" + pb.Admin_ServiceDesc.ServiceName, "/" + pb.Router_ServiceDesc.ServiceName, "/grpc.health.v1.Health"} {
 		if strings.HasPrefix(method, service+"/") {
 			return true
 		}
