@@ -9,7 +9,7 @@ import (
 // Batch is what an owner sends to the copies of its section at once: records, or none to ask
 // whether the owner still is the owner.
 type Batch struct {
-	Epoch   seq.Epoch // the owner's, and that of the last record
+	Epoch   seq.Epoch // the owner's epoch, which the last record has too
 	After   Position  // of the record before the first
 	Records []Record
 }
@@ -30,9 +30,9 @@ func (b *Batch) time() int64 {
 	return 0
 }
 
-// Copy is a section at one store. What it says of epochs goes for the store's promise, which
-// the store must keep: nothing is taken in under an epoch below it, and what is taken in
-// promises its epoch. All is ahead of the disk; a store answers once it is there.
+// Copy is a section at one store. The store must keep the epochs of the Copy as its promise: it takes in
+// nothing under a lower epoch, and the records that it takes in promise their epoch. The Copy is ahead of
+// the disk. A store answers only when the disk has the records.
 type Copy struct {
 	state  *State
 	window int64
@@ -47,11 +47,10 @@ func (c *Copy) At() Position { return c.state.at }
 // State is a copy of all that the copy has.
 func (c *Copy) State() *State { return c.state.Clone() }
 
-// Append takes records in that follow what the copy has, all or none, and gives those that it
-// did not have, for the disk. latest is the latest time that they may have, unless the copy is
-// there already. No error says that
-// the copy has all of the batch; a copy that stands further on under the batch's epoch has,
-// too: an index of an epoch has one record. ErrElsewhere, ErrTime, ErrBadRecord.
+// Append adds the records of b that follow the copy, all or none. It returns the records that the copy
+// lacked, for the disk. latest bounds their times, unless the copy already has a later time. If the error
+// is nil, the copy has the whole batch. A copy that is further on under the batch's epoch has it too,
+// because an index of an epoch has one record. Append returns ErrElsewhere, ErrTime or ErrBadRecord.
 func (c *Copy) Append(b *Batch, latest int64) (taken []Record, err error) {
 	at, end := c.state.at, b.End()
 	switch {
@@ -72,8 +71,8 @@ func (c *Copy) Append(b *Batch, latest int64) (taken []Record, err error) {
 	return nil, fmt.Errorf("%w: at %v, expected %v", ErrElsewhere, at, b.After)
 }
 
-// Take takes records in that follow: those of Append, as they are read back from a disk.
-// ErrBadRecord, and then none of them.
+// Take adds records that follow the copy, which Append returned before and which are read back from a disk.
+// If it returns ErrBadRecord, it has added none.
 func (c *Copy) Take(records []Record) error {
 	if err := c.state.check(records, c.window); err != nil {
 		return err
@@ -84,9 +83,9 @@ func (c *Copy) Take(records []Record) error {
 	return nil
 }
 
-// Fill puts a whole copy in the place of this one, under the epoch of its last record. One
-// that has as much of that epoch already is left as it is, filled false: what it has beyond
-// may be all that a quorum has of it. ErrTime.
+// Fill replaces the copy by a whole one, under the epoch of its last record. If the copy already has as
+// much of that epoch, Fill leaves it and returns false, because a quorum may need the further records of
+// this copy. Fill returns ErrTime if s is later than latest.
 func (c *Copy) Fill(s *State, latest int64) (filled bool, err error) {
 	switch {
 	case c.state.at.Epoch == s.at.Epoch && c.state.at.Index >= s.at.Index:

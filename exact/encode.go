@@ -9,8 +9,8 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// The encodings below are what disks keep and messages carry: unsigned varints, and texts
-// behind their lengths. Whoever stores them adds a checksum.
+// The encodings below stand on disks and in messages: unsigned varints, and texts behind their lengths. The
+// code that stores them adds a checksum.
 
 // How many bytes the encodings of a record, of a UID and of an id have at least, and usually.
 const (
@@ -79,7 +79,7 @@ func NewReader(b []byte) *Reader { return &Reader{b: b} }
 // Err is ErrBadRecord if what was read was not whole.
 func (r *Reader) Err() error { return r.err }
 
-// Left is how many bytes are left.
+// Left returns the number of bytes that are left.
 func (r *Reader) Left() int { return len(r.b) }
 
 func (r *Reader) fail(what string) {
@@ -186,14 +186,14 @@ func ReadState(b []byte) (*State, error) {
 	return s, in.err
 }
 
-// Change is what an owner has its copies take in: a batch, or a whole state in its place.
+// Change is what an owner sends to the copies of its section: a batch, or a whole state.
 type Change struct {
 	Batch Batch
-	Whole *State // nil: the batch
+	Whole *State // replaces the copy; if nil, Batch applies
 	Text  []byte // encoding of Whole, of a change that was read
 }
 
-// Epoch is that of its last record.
+// Epoch returns the epoch of the change's last record.
 func (c *Change) Epoch() seq.Epoch {
 	if c.Whole != nil {
 		return c.Whole.at.Epoch
@@ -209,7 +209,7 @@ type Entry struct {
 	Whole   []byte // encoding of a State: the copy's own goes on changing
 }
 
-// What a change's encoding begins with.
+// The first byte of a change's encoding says which kind follows.
 const (
 	batchChange = iota + 1
 	wholeChange

@@ -11,8 +11,8 @@ type expiry struct {
 	at int64
 }
 
-// expiries give the earliest first. Ids are kept for one window from a time that does not fall,
-// so that nearly all come in order; those of callers whose clocks are ahead do not.
+// expiries returns the earliest expiry first. Ids are kept for one window from a time that does not fall,
+// so nearly all come in order. The ids of callers whose clocks are ahead come out of order.
 type expiries struct {
 	queue []expiry // in order
 	late  expiryHeap

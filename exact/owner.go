@@ -13,7 +13,7 @@ type Config struct {
 	Bound  int64 // by how much a caller's clock may be ahead of the owner's
 	// Full returns why no more UIDs and ids may be kept, nil if they may. If nil, they may.
 	Full func() error
-	Most int64 // bytes that a copy may take; 0: MaxCopy
+	Most int64 // bytes that a copy may take; if zero, MaxCopy
 }
 
 // Owner is a section at the allocator that hands its numbers out: the state with all that
@@ -50,17 +50,19 @@ func NewOwner(cfg Config, epoch seq.Epoch, found *State, now int64) (*Owner, err
 	return o, nil
 }
 
-// Answer is what a request got. It holds once batch Round is at W stores; 0: now.
+// Answer is the reply to a request. It holds once batch Round is at W stores. If Round is zero, it holds
+// now.
 type Answer struct {
 	Round    uint64
-	First    uint64 // 0: none
+	First    uint64 // zero if there are no numbers
 	Count    uint32
 	Replayed bool
 }
 
-// Take assigns count numbers, at most seq.MaxCount, to a request, or gives what the request
-// has got. id is at most MaxID bytes, "" for none; first is when its caller first sent it, 0: now.
-// ErrConflict with the original, ErrExpired, ErrTime, ErrFull, ErrSpent.
+// Take assigns count numbers, at most seq.MaxCount, to a request. If the request has numbers already, Take
+// returns those. id has at most MaxID bytes; if empty, the request cannot be repeated. first is the time
+// when its caller first sent it. Zero means now. Take returns ErrConflict with the original numbers,
+// ErrExpired, ErrTime, ErrFull or ErrSpent.
 func (o *Owner) Take(uid seq.UID, count uint32, id string, first, now int64) (Answer, error) {
 	time := o.time(now)
 	if first == 0 {
@@ -108,7 +110,7 @@ func (o *Owner) full() error {
 	return nil
 }
 
-// CopyShare is how much of what a copy may take this one does, at most: 1 for one that is full.
+// CopyShare returns an upper bound of the copy's size as a share of its limit. A full copy has 1.
 func (o *Owner) CopyShare() float64 {
 	return float64(o.state.copyBytes()+idText+uidText) / float64(cmp.Or(o.cfg.Most, MaxCopy))
 }
@@ -148,8 +150,8 @@ func (o *Owner) Current(uid seq.UID) Answer {
 	return Answer{Round: o.ask(), First: o.state.Last(uid)}
 }
 
-// ask has a batch begin. What an owner has in memory may be old, since another may own the
-// section by now: only a batch that began after the question tells.
+// ask makes a batch begin. An owner's memory may be old, because another owner may have the section by now.
+// Only a batch that began after the question proves the answer.
 func (o *Owner) ask() uint64 {
 	o.asked = true
 	return o.round + 1
@@ -237,7 +239,7 @@ func (o *Owner) Round() uint64 { return o.round }
 // Last is the last number that was gathered for a UID, which may not be at W stores yet.
 func (o *Owner) Last(uid seq.UID) uint64 { return o.state.Last(uid) }
 
-// Size is how many UIDs and ids the section has.
+// Size returns the numbers of UIDs and ids in the section.
 func (o *Owner) Size() (uids, ids int) { return len(o.state.last), len(o.state.ids) }
 
 // Page is State.Page of all that the owner has.

@@ -20,7 +20,7 @@ const (
 	Passed
 )
 
-// MaxID is how long a request's id may be, in bytes; "" is none.
+// MaxID bounds the length of a request's id in bytes.
 const MaxID = seq.MaxRequestID
 
 // Record is one entry of a section's log.

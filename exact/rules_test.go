@@ -74,7 +74,7 @@ func TestABatchThatOvertakesAnotherIsTaken(t *testing.T) {
 	begun := o.State()
 	c := Restore(begun.Clone(), testWindow)
 	var batches []Batch
-	for _, id := range []string{"a", "b", "", "c"} { // "": a question
+	for _, id := range []string{"a", "b", "", "c"} { // an empty id stands for a question
 		if id == "" {
 			o.Ask()
 		} else if _, err := o.Take(7, 1, id, 1000, 1000); err != nil {
@@ -300,7 +300,7 @@ func TestWhatWasNotTakenAndWhatIsCurrentWaitForABatch(t *testing.T) {
 	}
 }
 
-// What a new owner has found holds once its own first record, which follows it, does.
+// The state that a new owner found holds once its own first record, which follows it, does.
 func TestWhatWasFoundHoldsWithTheFirstBatch(t *testing.T) {
 	o := owned(t, 1, &State{}, 1000)
 	if _, err := o.Take(7, 1, "a", 1000, 1000); err != nil {
@@ -342,7 +342,7 @@ func TestPositionsAreInTheOrderOfEpochsFirst(t *testing.T) {
 	}
 }
 
-// What a copy has beyond a whole one under the same epoch may be all that a quorum has of it.
+// A copy may have records beyond a whole copy of the same epoch. They may be all that a quorum has of them.
 func TestAWholeCopyThatComesAgainPutsNothingBack(t *testing.T) {
 	o := owned(t, 1, &State{}, 1000)
 	whole := o.State()

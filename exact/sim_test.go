@@ -62,7 +62,7 @@ type simRequest struct {
 type simOwner struct {
 	name   seq.Session
 	offset int64
-	epoch  seq.Epoch // 0: it does not try
+	epoch  seq.Epoch // zero if it does not try
 
 	promises map[int]bool   // while it looks for W
 	copies   map[int]*State // likewise, once it has W promises and is reading
@@ -356,7 +356,7 @@ func (s *sim) ack(o *simOwner, i int, end Position) {
 	o.waiting = left
 }
 
-// request has a client ask: anew, or again what it asked before, of any owner.
+// request makes a client ask any owner, either for the first time or again.
 func (s *sim) request() {
 	var r *simRequest
 	if n := len(s.requests); n > 0 && s.rnd.IntN(2) == 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// State is what the records of a section come to: the last number of each UID, and what the
-// requests with an id got. The zero State is that of no records.
+// State results from the records of a section: the last number of each UID, and the numbers that the
+// requests with an id got. The zero State results from no records.
 type State struct {
 	at   Position
 	time int64
@@ -43,11 +43,11 @@ func Beginning(floor uint64) *State { return &State{floor: floor} }
 // At is the position of the last record.
 func (s *State) At() Position { return s.at }
 
-// Time is that of the last record, milliseconds since 1970.
+// Time returns the time of the last record, in milliseconds since 1970.
 func (s *State) Time() int64 { return s.time }
 
-// Last is the last number of a UID; of one that the state does not know 0, or after a restore
-// where it begins.
+// Last returns the last number of a UID. If the state does not know the UID, Last returns the floor: zero,
+// or after a restore the number at which the UID begins.
 func (s *State) Last(uid seq.UID) uint64 {
 	if last, ok := s.last[uid]; ok {
 		return last
@@ -55,13 +55,13 @@ func (s *State) Last(uid seq.UID) uint64 {
 	return s.floor
 }
 
-// UIDs and IDs are how many the state has.
+// UIDs returns the number of UIDs that the state has.
 func (s *State) UIDs() int { return len(s.last) }
 
-// IDs is how many requests can be repeated.
+// IDs returns the number of requests that can be repeated.
 func (s *State) IDs() int { return len(s.ids) }
 
-// What a UID and an id take in memory, in bytes: measured by BenchmarkMemory.
+// The memory that a UID and an id take, in bytes, as BenchmarkMemory measures it.
 const (
 	uidBytes = 40
 	idBytes  = 230 // of the longest ids; of 16 bytes 177
@@ -73,19 +73,18 @@ func (s *State) Bytes() int64 { return Bytes(len(s.last), len(s.ids)) }
 // Bytes is about what so many UIDs and ids take in memory.
 func Bytes(uids, ids int) int64 { return uidBytes*int64(uids) + idBytes*int64(ids) }
 
-// MaxCopy is how many bytes the encoding of a section may take: a copy travels in one message
-// (storewire.MaxRequest), in the time of one round. A larger one could not be taken over, brought
-// to a new store or backed up.
+// MaxCopy bounds the bytes of a section's encoding. A copy travels in one message (storewire.MaxRequest)
+// and in the time of one round. A larger copy could not be taken over, brought to a new store or backed up.
 const MaxCopy = 16 << 20
 
-// What the encoding takes at most, in bytes.
+// The largest sizes of the parts of the encoding, in bytes.
 const (
 	uidText  = 10 + 8 // a varint of 64 bits and one of 53
 	idText   = 10 + 1 + MaxID + 8 + 10 + 10 + 5
 	headText = 100 // all else
 )
 
-// copyBytes is how many bytes the encoding takes at most, whatever the UIDs, ids and numbers are.
+// copyBytes bounds the bytes of the encoding, whatever the UIDs, ids and numbers are.
 func (s *State) copyBytes() int64 {
 	return headText + uidText*int64(len(s.last)) + idText*int64(len(s.ids))
 }
@@ -110,11 +109,10 @@ func (s *State) Clone() *State {
 	return &State{at: s.at, time: s.time, floor: s.floor, last: maps.Clone(s.last), ids: maps.Clone(s.ids), ends: s.ends.clone()}
 }
 
-// Lifted is a copy of the state with every last number raised by lift, those of UIDs that it does
-// not know too, and one position further on, under an epoch of no session: what a section
-// begins with after a restore. All numbers and ids are there that the state has; those that
-// were assigned later are lost, and so X1 and X2 for them, but no number is assigned twice as
-// long as lift passes all that were.
+// Lifted returns a copy of the state in which lift has raised every last number, and the floor. A section
+// begins with it after a restore. Its position is one further on, under an epoch of no session. It keeps
+// all numbers and ids of the state. Later numbers and ids are lost, so X1 and X2 do not hold for them. No
+// number is assigned twice as long as lift passes all numbers that were assigned.
 func (s *State) Lifted(e seq.Epoch, lift func(last uint64) (uint64, error)) (*State, error) {
 	out := s.Clone()
 	out.at = Position{Epoch: e, Index: s.at.Index + 1}

@@ -16,12 +16,12 @@ type Ref struct {
 	MembersHash uint64 // MembersHash of the members' uuids
 }
 
-// Identity is a store's own word on itself: fixed by init but for BootCount.
+// Identity is what a store reports about itself.
 type Identity struct {
 	UUID      string // lives on the disk
 	Name      string
 	BootCount uint64
-	Start     uint64 // drawn by the process at its start; 0: a build of the version before
+	Start     uint64 // random, chosen by the process at its start; zero if the build is of the previous version
 	Ref       Ref
 	N, R, W   int
 	Mapping   seq.Mapping
@@ -36,17 +36,17 @@ type Identity struct {
 	LeaseBound time.Duration // longest lease ever granted
 	ListAge    time.Duration // since the store took its member list over, or since its start
 	Floors     Floors        // of the store's era
-	Protocol   int           // that the store speaks; 0: a build of before
-	Required   int           // the protocol that the store requires of sessions; 0: any
-	Addr       string        // that others are told, host:port; the host may be empty
-	Zone       string        // that fails as a whole; empty: none is known
+	Protocol   int           // that the store speaks; zero if its build is older than these numbers
+	Required   int           // the protocol that the store requires of sessions; zero if it accepts any
+	Addr       string        // sent to peers, host:port; the host may be empty
+	Zone       string        // the failure zone of the store; empty if unknown
 	// Incarnation is the life of the cluster that the store belongs to. It is not known of a
 	// store that is not bound, or that a build of the version before serves.
 	Incarnation seq.Incarnation
-	Filled      uint64 // version of the list under which it was filled as a learner; 0: never
+	Filled      uint64 // version of the list under which it was filled as a learner; zero if it never was
 
-	// Nonce is of a start whose disk is still to be compared with what the fellow stores
-	// remember; 0: it was, or need not be.
+	// Nonce identifies a start of the store whose disk is not yet compared with the claims of the other
+	// stores. Zero means that no comparison is pending.
 	Nonce      uint64
 	Remembered []Claim // of its fellow stores
 }
@@ -60,14 +60,14 @@ func (id Identity) List() MemberList {
 	return MemberList{Version: id.Ref.Members, R: id.R, W: id.W, Members: id.Members, Incarnation: id.Incarnation}
 }
 
-// Claim is what is remembered of a store's disk: how often the store had started on it and
-// how many transactions it had had. Both only grow, so a store whose disk has less than a
-// claim with its own seal has an old copy of it. A claim without the seal is noise.
+// Claim is what is remembered of a store's disk: how often the store had started on it and how many
+// transactions it had had. Both only grow. If a store's disk has less than a claim with its own seal, the
+// disk is an old copy. A claim without the seal means nothing.
 type Claim struct {
 	Store   string // uuid that it is about
-	By      string // uuid of the fellow store that remembers it; empty: the session itself
+	By      string // uuid of the store that remembers it; empty if it is the session itself
 	Boot    uint64
-	Commits uint64   // 0: nothing is remembered
+	Commits uint64   // zero if nothing is remembered
 	Seal    [16]byte // by a key that the store's disk alone has
 	// Start is drawn by the store's process at its start, and StartSeal seals it. Two numbers of one
 	// boot show that the disk was copied, and that both copies ran. Zero means that it is not known.
@@ -118,8 +118,8 @@ type Member struct {
 	Name    string
 	Addr    string `json:",omitempty"` // gRPC, host:port; empty in the first list, which Bind made
 	Learner bool   `json:",omitempty"` // being filled: it does not vote
-	// Zone that it is in, as it was known last; empty: it is not known. It counts for nothing in
-	// what a list is, and tells operators where a store was that does not answer.
+	// Zone is the last known failure zone of the store, or empty. Two lists that differ only in zones are
+	// equal. The zone tells operators where a store is that does not answer.
 	Zone string `json:",omitempty"`
 }
 
@@ -162,7 +162,7 @@ type Result struct {
 	Holder    seq.Session   // with a valid lease, 0 for none
 	Remaining time.Duration // of that lease, reservation or grace
 	Message   string
-	Seal      uint64 // of a promise: LeaseItem.Seal of the release, while nothing was accepted since; 0: none
+	Seal      uint64 // of a promise: LeaseItem.Seal of the release, while nothing was accepted since; zero if there is none
 }
 
 // ReadRequest looks at registers without writing. Verdicts say what a Prepare by
@@ -255,7 +255,7 @@ type SessionInfo struct {
 	Addr      string
 	Remaining time.Duration
 	Attached  uint32
-	Protocol  int // that the session spoke last; 0: not known
+	Protocol  int // that the session spoke last; zero if unknown
 }
 
 // RenewReply grants Lease from the moment the request was received.
@@ -269,7 +269,7 @@ type RenewReply struct {
 	RouteVersion uint64 // max of the routes document at this store
 	Commits      uint64 // transactions over the whole life of the disk
 	Seal         [16]byte
-	Start        uint64 // drawn by the store's process at its start; 0: not told
+	Start        uint64 // random, chosen by the store's process at its start; zero if unknown
 	StartSeal    [16]byte
 	Remembered   []Claim // one for each fellow store, also if it remembers nothing of it
 	// Nonce, if not 0, says that nothing was granted: the store has restarted, and its disk
@@ -293,10 +293,10 @@ type ReleaseRequest struct {
 	Secret  seq.Secret // of Session
 	Items   []LeaseItem
 	All     bool        // the session has ended: drop everything, grant it nothing more
-	To      seq.Session // reserve the items for this session for ReserveTime; 0: for none
+	To      seq.Session // reserves the items for this session, for ReserveTime; zero if there is no successor
 }
 
-// ReserveTime is how long a store keeps a released register for its successor.
+// ReserveTime is the time that a store keeps a released register for its successor.
 const ReserveTime = 500 * time.Millisecond
 
 // Store is one replica. All but Read speak for a session and carry its secret:

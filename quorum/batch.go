@@ -26,7 +26,7 @@ type batch struct {
 	absentIsFree bool
 	// shows: the answers show the registers whatever their verdicts are, as reads do.
 	shows bool
-	// timeout of the round; 0: Config.Timeout.
+	// timeout of the round. If zero, Config.Timeout applies.
 	timeout time.Duration
 
 	answers []answer // in the order of arrival, one a store

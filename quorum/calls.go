@@ -145,10 +145,10 @@ func (g *Group) run(ctx context.Context, request func(v *view) (*batch, message)
 	}
 }
 
-// ReadPrefix looks at all registers whose name starts with prefix, as Probe does.
-// It needs R stores, seq.ErrNoQuorum otherwise, and waits for W where it can, so
-// that the states mean something. Max is at or above everything that was confirmed
-// before the call. A store without one of the registers counts as in Probe.
+// ReadPrefix looks at all registers whose name starts with prefix, as Probe does. It needs R stores and
+// returns seq.ErrNoQuorum otherwise. It waits for W stores where it can, so that the states mean something.
+// No number that was confirmed before the call exceeds Max. A store without one of the registers counts as
+// in Probe.
 func (g *Group) ReadPrefix(ctx context.Context, session seq.Session, prefix string) (map[seq.Register]Outcome, error) {
 	var p patience
 	for {

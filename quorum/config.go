@@ -31,12 +31,12 @@ type Config struct {
 	Timeout time.Duration // of one round; 0 is DefaultTimeout
 	Secret  seq.Secret    // of the session that writes through the group
 
-	// OnStale is called when a store refused a request for its era or member list,
-	// which may be newer. It has the newer list found, and Reconfigure called. It may come
-	// from several goroutines at once and must not block. Nil: nothing is done.
+	// OnStale is called when a store refused a request for its era or member list, which may be newer. It
+	// must start the search for the newer list, which ends in Reconfigure. Several goroutines may call it
+	// at once, and it must not block. It may be nil.
 	OnStale func()
-	// OnClaim is told what a store's replies to Prepare and Step say of its disk. It must
-	// not block; nil: it is not remembered.
+	// OnClaim is called with the Claim in each store's reply to Prepare and Step. It must not block. If
+	// nil, claims are dropped.
 	OnClaim func(Claim)
 }
 
@@ -128,8 +128,8 @@ type Outcome struct {
 	Index     uint64        // of Copies: of the last record, whose epoch is Accepted
 	Time      int64         // of Copies: the lowest clock of those that said OK, milliseconds since 1970
 	Elsewhere bool          // a store that was heard said VerdictElsewhere
-	Seal      uint64        // of a Prepare: what the last owner's release left, of the store with the highest Accepted; 0: nothing
+	Seal      uint64        // of a Prepare: the seal of the last owner's release, from the store with the highest Accepted; zero if there is none
 	Holder    seq.Session   // the session whose lease lasts longest, 0 for none
-	Remaining time.Duration // until W of the stores that answered could admit a Prepare; 0: at once or not known
+	Remaining time.Duration // until W of the stores that answered could admit a Prepare; zero if at once or unknown
 	Err       error         // nil exactly if State is Won
 }

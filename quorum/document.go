@@ -42,12 +42,12 @@ func parseDocument(payload []byte) (Document, error) {
 }
 
 const (
-	// settleTime is how long a read waits for the stores beyond R when the first R
-	// do not agree. Just after a change that is the usual case, and to repair it at
-	// once would cost two commits and get in the way of the writer.
+	// settleTime bounds the wait of a read for the stores beyond R when the first R do not agree. They
+	// often disagree just after a change. To repair that at once would cost two commits and delay the
+	// writer.
 	settleTime = 25 * time.Millisecond
-	// quietRounds is how many rounds in a row may fail for want of a quorum before
-	// an operation gives up. Rounds that lose to other writers are not counted.
+	// quietRounds bounds the rounds in a row that fail without a quorum before an operation gives up.
+	// Rounds that lose to other writers do not count.
 	quietRounds = 3
 	minBackoff  = 2 * time.Millisecond
 	maxBackoff  = 500 * time.Millisecond
@@ -84,9 +84,9 @@ func (g *Group) SwapDocument(ctx context.Context, session seq.Session, reg seq.R
 	return doc, nil
 }
 
-// SettleDocument has what was last accepted accepted anew, under an epoch of its own,
-// by W of the stores as they are now: whatever was accepted by fewer under an older
-// member list is found by that, or outrun. Errors as of LoadDocument.
+// SettleDocument writes the last accepted document again, under an epoch of its own, to W of the current
+// stores. A write that fewer stores accepted under an older member list is either found by that or
+// superseded. It returns the errors of LoadDocument.
 func (g *Group) SettleDocument(ctx context.Context, session seq.Session, reg seq.Register) error {
 	o := &docOp{g: g, session: session, register: reg}
 	_, err := o.loop(ctx, func(ctx context.Context) (Document, error) {
@@ -298,7 +298,7 @@ func (o *docOp) prepare(ctx context.Context) (Outcome, seq.Epoch, error) {
 	return out, epoch, nil
 }
 
-// step has the document accepted; mine if it is the one of this swap.
+// step writes the document. If mine is true, it is the document of this swap.
 func (o *docOp) step(ctx context.Context, epoch seq.Epoch, doc Document, mine bool) (Document, error) {
 	if mine {
 		o.mine = append(o.mine, epoch) // before it is sent: whatever comes back, it may be there

@@ -7,12 +7,11 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Errors of this package, beside those of seq that it wraps (seq.ErrNoQuorum,
-// seq.ErrUnknownRegister, seq.ErrStoreFull, seq.ErrConflict and whatever the
-// stores return).
+// Errors of this package. It also wraps errors of seq (seq.ErrNoQuorum, seq.ErrUnknownRegister,
+// seq.ErrStoreFull, seq.ErrConflict) and the errors that the stores return.
 var (
-	// ErrNack: a store promised a higher epoch. What was done under the lower
-	// one is over; only a Prepare with a higher round goes on.
+	// ErrNack: a store promised a higher epoch. The lower epoch can write nothing more. Continue with a
+	// Prepare of a higher round.
 	ErrNack = errors.New("higher epoch promised")
 	// ErrHeld: another session holds a lease or reservation, or stores are in
 	// their grace. Retry after Outcome.Remaining.

@@ -36,7 +36,7 @@ type view struct {
 	stores []NamedStore // immutable
 }
 
-// within is the view with another timeout of a round; 0: the same.
+// within returns the view with another timeout of a round. If timeout is zero, it returns v.
 func (v *view) within(timeout time.Duration) *view {
 	if timeout == 0 {
 		return v

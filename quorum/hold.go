@@ -135,7 +135,7 @@ func (h *Hold) Ready() <-chan struct{} { return h.ready }
 // Register is what is held.
 func (h *Hold) Register() seq.Register { return h.register }
 
-// Round is that of the epoch under which it is held.
+// Round returns the round of the epoch under which the register is held.
 func (h *Hold) Round() uint64 { return h.round }
 
 // Lost says whether the hold is over, lost or dropped. A hold whose lease has only

@@ -12,12 +12,11 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Rho bounds how far the rates of two clocks differ from true time: 1 %, some
-// hundred times of what an undisciplined quartz does.
+// Rho bounds how far the rates of two clocks differ from true time. It is 1 %, some hundred times the error
+// of an undisciplined quartz.
 //
-// A store that counts Lease on a fast clock ends it after Lease/(1+Rho) of true
-// time; a slow clock here shows only (1-Rho) of that. (1-Rho)/(1+Rho) > 1-2*Rho,
-// hence the factor in Term.
+// A store that counts Lease on a fast clock ends it after Lease/(1+Rho) of true time. A slow clock here
+// shows only (1-Rho) of that time. Because (1-Rho)/(1+Rho) > 1-2*Rho, Term uses the factor 1-2*Rho.
 const Rho = 0.01
 
 // Guard is what a holder stops earlier for clocks that tick: a reading may be
@@ -30,10 +29,10 @@ const Guard = 10 * time.Millisecond
 // MinLease keeps Guard below a tenth of the lease.
 const MinLease = 10 * Guard
 
-// renewals is how many renews are sent in one lease.
+// renewals is the number of renews in one lease.
 const renewals = 5
 
-// Term is how long after the sending of a renew the holder may trust it.
+// Term returns the time after the sending of a renew for which the holder may trust it.
 func Term(lease time.Duration) time.Duration {
 	return lease - time.Duration(2*Rho*float64(lease)) - Guard
 }
@@ -56,10 +55,10 @@ type LeaseConfig struct {
 	N, W       int
 	Clock      Clock
 	Wall       func() time.Time // with which ClockAhead compares the stores' clocks; if nil, time.Now
-	Logger     *slog.Logger     // nil: none
+	Logger     *slog.Logger     // may be nil
 
-	// Step is Group.Step of the session: it brings promises to stores that missed them; nil:
-	// nothing does but the steps of those that own the registers.
+	// Step is Group.Step of the session. It brings promises to stores that missed them. If nil, only the
+	// owners' own steps do.
 	Step func(ctx context.Context, session seq.Session, items []StepItem) []Outcome
 
 	// OnLost is called once for each hold that has ended without Drop. The hold

@@ -8,7 +8,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// What a hold said is still true as long as no loss was counted, whatever happened.
+// An earlier answer of a hold stays true while no loss is counted.
 func TestAHoldIsWorthNoLessUntilALossIsCounted(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

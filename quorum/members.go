@@ -60,8 +60,8 @@ func (l MemberList) Sort() {
 	})
 }
 
-// Derived returns the incarnation of stores that this list binds to each other. origin is of a
-// cluster that was restored, else zero.
+// Derived returns the incarnation of the stores that this list binds to each other. origin identifies the
+// restored cluster that they come from, and is zero otherwise.
 func (l MemberList) Derived(origin seq.ClusterID, cluster string, era seq.Era) seq.Incarnation {
 	uuids := make([]string, len(l.Members))
 	for i, m := range l.Members {

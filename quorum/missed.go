@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// bring repeats the promises of what stores refuse to attach, by steps without a ceiling, until
-// ctx ends. A store that was away when they were given has not heard of them, and the next step of
-// a register that hardly anybody takes from may be far away: were another store to go before
-// that, too few would be left that keep the hold. What is refused again, as by a store that was not
-// yet told of a space, is brought again, twice in a lease at most.
+// bring repeats promises to stores that refuse to attach their registers, by steps without a ceiling, until
+// ctx ends. A store that was away when a promise was given does not know it. If few callers use the
+// register, its next step may be far away. If another store failed before that step, too few stores would
+// keep the hold. A store may refuse again, for example because it does not know a new space yet. bring then
+// tries again, at most twice in a lease.
 func (l *Leases) bring(ctx context.Context) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()

@@ -14,8 +14,8 @@ import (
 	"github.com/seqsvr/seqsvr/tests/bubble"
 )
 
-// missing has store 2 refuse all that it is to attach until it was told so often, 0: for ever, and
-// gives what was brought and how often it was asked.
+// missing makes store 2 refuse every attach until the session has sent told steps. If told is 0, store 2
+// refuses forever. brought returns these steps, and how often store 2 was asked.
 func missing(t *testing.T, told int) (l *Leases, brought func() (all [][]StepItem, asked int)) {
 	t.Helper()
 	var mu sync.Mutex // guards all below

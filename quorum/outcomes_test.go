@@ -95,7 +95,7 @@ func TestAnOutcomeHasTheHighestOfWhatWasShown(t *testing.T) {
 	if got.Max != 70 || got.Floor != 62 || got.Accepted != epoch(4, me) || string(got.Payload) != "new" || got.Seal != 44 {
 		t.Errorf("got %+v", got)
 	}
-	// A store that has restarted keeps no seal; that of the other one is all that is left.
+	// A store that has restarted keeps no seal, so only the other store's seal is left.
 	b.Seal = 0
 	if got := outcomeOf(t, batch{op: "prepare"}, a, b); got.Seal != 33 {
 		t.Errorf("seal %d, want the one that a store has", got.Seal)

@@ -10,15 +10,14 @@ import (
 )
 
 const (
-	// refreshTime is for how long one operation starts over because the member lists of
-	// the group and of the stores differ.
+	// refreshTime bounds the time that one operation starts over because the member lists of the group and
+	// of the stores differ.
 	refreshTime = 3 * time.Second
-	// refreshPause is between two tries: a store that has not taken the newer list over
-	// does so in a moment.
+	// refreshPause is the time between two tries. A store that lacks the newer list gets it soon.
 	refreshPause = 25 * time.Millisecond
 )
 
-// patience is how long an operation has been starting over. The zero value is ready.
+// patience bounds the time that an operation starts over. The zero value is ready.
 type patience struct{ ends time.Time }
 
 // Reconfigure has every later round go to the stores of another member list. Rounds

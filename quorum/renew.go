@@ -41,7 +41,7 @@ type storeLease struct {
 
 	answered  bool          // there has been a reply
 	settledAt time.Duration // before that, after its start, sessions may not have come back yet
-	restarted bool          // it has started anew and granted nothing since
+	restarted bool          // the store has restarted and has granted nothing since
 	wasReset  bool          // the last reply was a reset
 	failing   bool          // the last renew was not answered
 	refusal   error         // why the last renew was refused, of lasting
@@ -283,8 +283,8 @@ func (l *Leases) stuck(h *Hold, now time.Duration) bool {
 	return reached >= c.w && able < c.w
 }
 
-// forget clears the store's bit of all holds and has them attached again. What a
-// renew under way attaches does not count any more. Callers hold l.mu.
+// forget clears the store's bit of all holds and attaches them again. A renew under way no longer attaches
+// anything. Callers hold l.mu.
 func (l *Leases) forget(s *storeLease) {
 	s.gen++
 	clear(s.refused)

@@ -50,7 +50,7 @@ func TestARefusalIsOfTheHoldThatItNamesAlone(t *testing.T) {
 	}
 }
 
-// Each of the rows undoes the refusal of store 0; that of store 1 is the only one then.
+// Each row undoes the refusal of store 0, so that only store 1 still refuses.
 func TestARefusalThatIsOverDoesNotAddUp(t *testing.T) {
 	for name, undo := range map[string]func(r *renewal){
 		"by a reset": func(r *renewal) { r.renew(RenewReply{Reset: true}, 0) },

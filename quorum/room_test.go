@@ -23,7 +23,7 @@ func TestStoresAreFullOnceFewerThanWHaveRoom(t *testing.T) {
 	}
 }
 
-// What a store said that was removed does not count, nor for another in its place.
+// The answer of a removed store does not count, and does not count for the store in its place.
 func TestAStoreThatWasRemovedIsNotFull(t *testing.T) {
 	r := newRenewal(t, 3, true)
 	r.renew(RenewReply{Full: true}, 0, 1)

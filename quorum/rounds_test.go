@@ -108,7 +108,7 @@ func TestADocumentIsUnknownOnlyIfSoManyLackItThatAReadCannotHaveIt(t *testing.T)
 	}
 }
 
-// What cannot be read is never written over, whichever call finds it.
+// No call writes over a payload that cannot be read.
 func TestAPayloadThatIsNoDocumentStays(t *testing.T) {
 	short := Result{Promised: epoch(9, other), Accepted: epoch(9, other), Payload: []byte("short")}
 	for name, do := range map[string]func(g *Group) error{

@@ -22,7 +22,7 @@ type SessionView struct {
 	Dead     bool   // gone from W stores; kept for a while so that no reader misses it
 }
 
-// keepDead is how long a dead session stays in Sessions.
+// keepDead is the time that a dead session stays in Sessions.
 const keepDead = time.Minute
 
 type presence uint8

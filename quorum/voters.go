@@ -10,8 +10,8 @@ import (
 // more so that a place is not given away at once.
 const maxSlots = 16
 
-// leaseVoters is the stores whose leases count, under one member list. It is immutable but
-// for the stores' own fields.
+// leaseVoters holds the stores whose leases count, under one member list. Only the stores' own fields
+// change.
 //
 //	mask has bit i exactly for the stores with index i
 type leaseVoters struct {
@@ -34,10 +34,9 @@ func (s *storeLease) is(named NamedStore) bool {
 	return named.Name == s.store.Name
 }
 
-// Reconfigure goes over to another member list, in which stores are the ones that
-// vote. What a store that stays keeps for this session goes on to count: it lets
-// no other session in before that ends, whatever its list. The caller must know that the
-// list was decided. ErrBadConfig, and nothing is changed.
+// Reconfigure replaces the member list; the given stores vote in it. If a store stays, its leases for this
+// session still count: it admits no other session before they end, whatever its list. The caller must know
+// that the list was decided. If Reconfigure returns ErrBadConfig, nothing has changed.
 func (l *Leases) Reconfigure(ref Ref, w int, stores []NamedStore) error {
 	if err := (Config{N: len(stores), R: len(stores), W: w}).Validate(); err != nil {
 		return err

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// WorkerAhead is how far the mark of a snowflake worker id may lie beyond the clocks that stores
-// go by: enough for every window that a node asks for and for clocks that are minutes apart, and
-// far too little to spoil a worker id for long.
+// WorkerAhead bounds how far the mark of a snowflake worker id may lie beyond the clocks of the stores. It
+// is enough for every window that a node asks for, and for clocks that are minutes apart. It is too little
+// to spoil a worker id for long.
 const WorkerAhead = time.Hour
 
 // compareClocks takes in the clock of a store, told by a reply that arrived at now. The store read
@@ -20,9 +20,9 @@ func (s *storeLease) compareClocks(sent sentRenew, reply RenewReply, now time.Du
 	s.ahead, s.timed = at.Sub(time.UnixMilli(reply.Time)), true
 }
 
-// ClockAhead returns how far this node's wall clock is ahead of the clocks of the stores that
-// answered within the lease: the middle of their differences. Of an even number of stores it is the
-// one of the two in the middle that is nearer to zero. If known is false, fewer than W stores told their clocks.
+// ClockAhead returns how far this node's wall clock is ahead of the clocks of the stores that answered
+// within the lease. It is the Middle of their differences. If known is false, fewer than W stores told
+// their clocks.
 func (l *Leases) ClockAhead() (ahead time.Duration, known bool) {
 	now := int64(l.cfg.Clock.Now())
 	l.mu.Lock()
@@ -39,8 +39,8 @@ func (l *Leases) ClockAhead() (ahead time.Duration, known bool) {
 	return Middle(all), true
 }
 
-// Middle sorts the differences of clocks, at least one, and returns their median. Of an even number
-// it is the one of the two in the middle that is nearer to zero.
+// Middle sorts the differences of clocks, at least one, and returns their median. If their number is even,
+// it returns the middle difference that is nearer to zero.
 func Middle(all []time.Duration) time.Duration {
 	slices.Sort(all)
 	low, high := all[(len(all)-1)/2], all[len(all)/2]

@@ -5,9 +5,9 @@ import "slices"
 // inquiry is what the session has gathered for a store that has restarted and does not
 // vote before its disk was compared with what its fellow stores remember.
 type inquiry struct {
-	nonce uint64 // of the store's start; 0: it votes
-	// after is how many renewals had been made when the nonce came: what a fellow said to one
-	// of those may be older than the disk that the store had.
+	nonce uint64 // of the store's start; zero if the store votes
+	// after is the number of renewals made before the nonce came. Another store's reply to one of them may
+	// be older than the disk that this store had.
 	after   uint64
 	fellows map[string]Claim // what they said since, by their uuid
 }

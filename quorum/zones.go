@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// FewestZones is how many zones must be named for stores to be spread over them: of two, one has
-// a majority of the stores whatever is done.
+// FewestZones is the number of named zones from which on stores are spread over them. With two zones, one
+// always has a majority of the stores.
 const FewestZones = 3
 
 // CheckZones is ErrZones if one zone has w of the stores after a change, so that its loss stops

@@ -11,7 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/internal/wire/gate"
-	"github.com/seqsvr/seqsvr/router/resp"
+	"github.com/seqsvr/seqsvr/router/line/resp"
 	"github.com/seqsvr/seqsvr/seq"
 )
 

@@ -101,9 +101,9 @@ func CheckTag(name string) error {
 	return nil
 }
 
-// CheckNamespace is ErrBadArgument for a name that no snowflake namespace can have. The
-// names are those of path elements without surprises, since they stand in register names
-// and in URLs; the first byte is a letter, so that none looks like a number.
+// CheckNamespace returns ErrBadArgument for a name that no snowflake namespace can have. The names stand in
+// register names and URLs, so they are plain path elements. The first byte is a letter, so no name looks
+// like a number.
 func CheckNamespace(name string) error {
 	if !namespaceName.MatchString(name) {
 		return fmt.Errorf("%w: namespace name %q, expected %s", ErrBadArgument, name, namespaceName)
@@ -111,8 +111,7 @@ func CheckNamespace(name string) error {
 	return nil
 }
 
-// CheckAgent is ErrBadArgument for a name that no agent can have; "" is one that gives
-// no name.
+// CheckAgent returns ErrBadArgument for a name that no agent can have. An agent without a name has "".
 func CheckAgent(name string) error {
 	if name != "" && (len(name) > maxAgent || !agentName.MatchString(name)) {
 		return fmt.Errorf("%w: agent %.64q, expected at most %d bytes of %s", ErrBadArgument, name, maxAgent, agentName)
@@ -125,13 +124,13 @@ func CheckAgent(name string) error {
 type Batch struct {
 	UIDs   []uint64
 	Keys   []string
-	Counts []uint32 // one an index; none: one number each
-	IDs    [][]byte // of requests, one an index; none: they have none
-	Sent   []int64  // when they were first sent, in milliseconds since 1970, one an id; none: now
+	Counts []uint32 // one for each index; if nil, one number each
+	IDs    [][]byte // of requests, one for each index; if nil, the requests have no ids
+	Sent   []int64  // when they were first sent, in milliseconds since 1970, one for each id; if nil, now
 }
 
-// Check is ErrBadBatch, ErrBadCount or ErrBadArgument for a batch that cannot be served. at
-// is its index among those of its request.
+// Check returns ErrBadBatch, ErrBadCount or ErrBadArgument for a batch that cannot be served. at is the
+// index of the batch in its request, for the error.
 func (b Batch) Check(at int) error {
 	n := len(b.UIDs) + len(b.Keys)
 	if len(b.Counts) != 0 && len(b.Counts) != n {

@@ -13,7 +13,7 @@ func TestARequestAtItsBoundsIsTakenAndBeyondThemRefusedByName(t *testing.T) {
 	rows := []struct {
 		name string
 		err  error
-		want error // nil: it is sound
+		want error // nil if err must be nil
 		text string
 	}{
 		{"count 0", seq.CheckCount("count", 0), seq.ErrBadCount, "count is 0, expected 1 to 1048576"},

@@ -48,8 +48,8 @@ type Incarnation struct {
 	// build of the version before did not say.
 	Cluster ClusterID
 	Era     Era
-	// Binding is of the stores of this era. A backup that is restored twice gives two bindings.
-	// It is zero before the stores are bound.
+	// Binding identifies the binding of the stores of this era. A backup that is restored twice gives two
+	// bindings. It is zero before the stores are bound.
 	Binding ClusterID
 }
 

@@ -100,8 +100,8 @@ func (h KeyHasher) Mark() uint64 {
 	return max(1, binary.BigEndian.Uint64(sum[:]))
 }
 
-// KeyHashers are those of a cluster by the names of spaces; a space that is not among them
-// has the zero one.
+// KeyHashers has the hasher of each space of a cluster, by the name of the space. A space that it lacks has
+// the zero KeyHasher.
 type KeyHashers map[string]KeyHasher
 
 // Counter is one sequence as a request means it.

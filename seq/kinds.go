@@ -20,7 +20,7 @@ type Rules struct {
 	Floor Floor
 }
 
-// Ownership is what stands between two writers of a register.
+// Ownership keeps two writers of a register apart.
 type Ownership uint8
 
 // The kinds of ownership.
@@ -54,7 +54,7 @@ const (
 // Restoring is what a new era does to a value.
 type Restoring uint8
 
-// What a new era does to values.
+// The changes of values at the start of a new era.
 const (
 	Raise Restoring = iota + 1 // by the numbers that may have been handed out since the backup
 	Bump                       // the version, so that it is newer than each that was seen
@@ -69,7 +69,7 @@ const (
 	SectionFloor Floor = iota + 1
 	TagFloor
 	WorkerFloor
-	// NoFloor is for kinds of which each backup has all registers, or that hold nothing.
+	// NoFloor stands for kinds of which each backup has all registers, and for kinds that hold nothing.
 	NoFloor
 )
 
@@ -95,7 +95,7 @@ var noRules Rules
 // Kinds returns the table of kinds, a row for each.
 func Kinds() []Rules { return append([]Rules(nil), kinds...) }
 
-// Rules returns the row of the kind; that of a kind that this build does not know is zero.
+// Rules returns the row of the kind. If this build does not know the kind, the row is zero.
 func (k Kind) Rules() *Rules {
 	if row := byKind[k]; row != nil {
 		return row
@@ -112,7 +112,7 @@ func (r Register) Rules() *Rules { return r.Kind().Rules() }
 // Carrying is what a new era does to the payload of a fixed document.
 type Carrying uint8
 
-// What a new era does to the payloads of documents.
+// The changes of documents' payloads at the start of a new era.
 const (
 	CarryOver Carrying = iota + 1 // it is kept
 	StartOver                     // the era begins with a document of its own
@@ -168,11 +168,11 @@ func (r Register) Known() error {
 	return nil
 }
 
-// FixedRegisters are those that init makes beside the sections.
+// FixedRegisters returns the registers that init makes beside the sections.
 func FixedRegisters() []Register { return fixedOf(func(Fixed) bool { return true }) }
 
-// LaterRegisters are those of the fixed ones that databases and backups of v0.1.0 lack, in the
-// order in which they came to be. A store makes them at its first start with a newer build.
+// LaterRegisters returns the fixed registers that databases and backups of v0.1.0 lack, oldest first. A
+// store makes them at its first start with a newer build.
 func LaterRegisters() []Register { return fixedOf(func(f Fixed) bool { return f.Later }) }
 
 func fixedOf(some func(Fixed) bool) []Register {

@@ -40,7 +40,7 @@ func TestEveryKindAndEveryFixedRegisterHasEveryColumn(t *testing.T) {
 	}
 }
 
-// The kinds that code names are those of the table.
+// The table has exactly the kinds that code names.
 func TestTheTableHasTheKindsThatCodeNames(t *testing.T) {
 	for _, kind := range []Kind{KindSection, KindLease, KindDocument, KindTag, KindWorker} {
 		if !kind.Known() || kind.Rules().Kind != kind {

@@ -65,18 +65,18 @@ type Space struct {
 	First    SectionID `json:"first"`    // its sections are [First, First+Sections)
 	Sections uint32    `json:"sections"` // 1 to MaxSections
 	Step     uint64    `json:"step"`     // 1 to MaxStep, numbers
-	// MaxStep is what the step of a busy section grows to at most; Step, or 0: it never
-	// grows. What a crash may skip of a section goes by it.
+	// MaxStep bounds how far the step of a busy section grows. The step never grows if MaxStep is Step or
+	// zero. MaxStep bounds the numbers of a section that a crash may skip.
 	MaxStep uint64 `json:"max_step,omitempty"`
 	Mode    Mode   `json:"mode"`
-	// MaxJump is by how much one Raise may move a section's ceiling without force, 1 to
-	// MaxSeq; 0: DefaultMaxJump. All UIDs of the section go on from its ceiling after a crash.
+	// MaxJump bounds how far one Raise without force may move a section's ceiling, 1 to MaxSeq. Zero means
+	// DefaultMaxJump. After a crash, all UIDs of the section continue at its ceiling.
 	MaxJump uint64 `json:"max_jump,omitempty"`
-	// KeyHash is how string keys were hashed when the cluster was initialised; "": SHA256Keys.
-	// What the stores keep since a rehash goes before it.
+	// KeyHash names the hash of string keys at the initialisation of the cluster. If empty, it is
+	// SHA256Keys. After a rehash, the hash that the stores keep takes precedence.
 	KeyHash KeyHash `json:"key_hash,omitempty"`
-	// Window is how long an exact space keeps the ids of requests at least, a second to
-	// MaxWindow; of other modes 0.
+	// Window is the least time for which an exact space keeps the ids of requests, a second to MaxWindow.
+	// It is zero in other modes.
 	Window time.Duration `json:"window,omitempty"`
 	// Added says that the space was added to a cluster that had been initialised without it.
 	Added bool `json:"added,omitempty"`
@@ -85,7 +85,7 @@ type Space struct {
 // Steps are the least and the largest step of the space's sections.
 func (s *Space) Steps() (least, most uint64) { return s.Step, max(s.Step, s.MaxStep) }
 
-// Jump is by how much one Raise may move a section's ceiling without force.
+// Jump returns how far one Raise without force may move a section's ceiling.
 func (s *Space) Jump() uint64 {
 	if s.MaxJump == 0 {
 		return DefaultMaxJump

@@ -15,8 +15,8 @@ type Node struct {
 	Session Session `json:"session"`
 	Weight  uint32  `json:"weight"` // share of the sections, 100 is normal
 	Drained bool    `json:"drained,omitempty"`
-	Leaving Session `json:"leaving,omitempty"` // has begun to leave, in order; 0: none
-	Zone    string  `json:"zone,omitempty"`    // that fails as a whole; empty: none is known
+	Leaving Session `json:"leaving,omitempty"` // the session that is leaving in order, or zero
+	Zone    string  `json:"zone,omitempty"`    // the failure zone of the node; empty if unknown
 }
 
 // Takes says whether the node, alive as that session, may be given sections. A session
@@ -39,12 +39,12 @@ func (p Placement) Candidates() [3]int16 { return [3]int16{p.Owner, p.Standby, p
 type RouteTable struct {
 	Version  uint64
 	Nodes    []Node
-	Sections []Placement          // one a section; those of spaces just added may still lack
+	Sections []Placement          // one for each section; sections of new spaces may be missing
 	Pins     map[SectionID]string // sections that an operator placed by hand: node name
-	Frozen   string               // why the arbiter makes no moves; empty: it does
+	Frozen   string               // why the arbiter makes no moves; empty if it may move sections
 }
 
-// Owner is the desired owner of a section; ok is false when it has none.
+// Owner returns the desired owner of a section. If ok is false, the section has none.
 func (t *RouteTable) Owner(id SectionID) (node Node, ok bool) {
 	if t == nil || int(id) >= len(t.Sections) {
 		return Node{}, false

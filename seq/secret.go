@@ -17,8 +17,8 @@ import (
 // that is known takes about 2^64 tries.
 type Secret struct {
 	Seed [16]byte
-	// Node is the AllocSvr whose session it is; empty: of no node, such as an operator's tool,
-	// or an AllocSvr of v0.1.0.
+	// Node names the AllocSvr whose session it is. It is empty for an operator's tool and for an AllocSvr
+	// of v0.1.0.
 	Node string
 }
 
@@ -46,8 +46,8 @@ func (s Secret) Session() Session {
 	return Session(max(1, binary.LittleEndian.Uint64(sum[:])))
 }
 
-// Proves returns ErrNotSession unless the secret is that of the session, and
-// ErrBadArgument for session 0, which there is not.
+// Proves returns nil if the secret belongs to the session, and ErrNotSession otherwise. It returns
+// ErrBadArgument for session 0, which does not exist.
 func (s Secret) Proves(session Session) error {
 	switch {
 	case session == 0:

@@ -10,8 +10,8 @@ import (
 // SpaceForm is what ParseSpace takes.
 const SpaceForm = "NAME[:sections=N][,step=N][,max-step=N][,max-jump=N][,mode=M][,window=D][,key-hash=H]"
 
-// ParseSpace reads NAME[:KEY=VALUE[,KEY=VALUE...]], as operators write a space. What is not
-// said is zero, for NewMapping to fill in and to check. ErrBadMapping.
+// ParseSpace reads NAME[:KEY=VALUE[,KEY=VALUE...]], as operators write a space. Settings that the text
+// lacks are zero; NewMapping fills them in and checks the space. ParseSpace returns ErrBadMapping.
 func ParseSpace(text string) (Space, error) {
 	name, settings, _ := strings.Cut(text, ":")
 	if name == "" {

@@ -12,7 +12,7 @@ func TestSpacesAreReadAsOperatorsWriteThem(t *testing.T) {
 	tests := []struct {
 		text string
 		want seq.Space
-		bad  string // part of the error; empty: none
+		bad  string // part of the error; empty if there is no error
 	}{
 		{"pts", seq.Space{Name: "pts"}, ""},
 		{"pts:sections=64", seq.Space{Name: "pts", Sections: 64}, ""},

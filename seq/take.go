@@ -49,8 +49,8 @@ func (k Key) String() string {
 	return space + "/" + strconv.FormatUint(uint64(k.UID), 10)
 }
 
-// Range is the numbers First to Last, inclusive and contiguous, taken for one key.
-// With Err it is empty: First and Last are 0.
+// Range has the numbers First to Last, inclusive and contiguous, taken for one key. If Err is not nil,
+// First and Last are 0.
 type Range struct {
 	First, Last Seq
 	Unordered   bool // unique, but perhaps not the largest so far
@@ -60,15 +60,14 @@ type Range struct {
 	Err      error
 }
 
-// Request makes a take of a space of mode=exact one that can be repeated: the first with its
-// id takes numbers, every other one with the same id, key and count gets the same numbers,
-// over crashes and failovers, of callers as of servers, for as long as the space keeps ids
-// (Space.Window, 10 minutes if nothing else was said).
+// Request makes a take idempotent in a space of mode=exact. The first request with an id takes numbers. A
+// repetition with the same id, key and count gets the same numbers. This holds over crashes and failovers
+// of callers and servers, as long as the space keeps ids (Space.Window, 10 minutes by default).
 type Request struct {
 	ID string // 1 to MaxRequestID bytes, such as the id that a client gave its message
-	// Sent is when the request was first sent. Keep it beside the id: from a time before the
-	// window on a repetition gets ErrIDExpired, and never other numbers. Zero: now, and then
-	// one that comes after the window takes others.
+	// Sent is the time when the request was first sent. Keep it beside the id. If Sent is before the
+	// window, a repetition gets ErrIDExpired and never other numbers. If Sent is zero, the time is now, and
+	// a repetition after the window takes other numbers.
 	Sent time.Time
 }
 

@@ -1,6 +1,6 @@
-// Package sets decides which of several Sets has a section, and how a section moves from one
-// to another. A Set is a whole system of StoreSvr and AllocSvr with a mapping that all of them
-// share, so that one that breaks stops its own users only. The idea is WeChat's.
+// Package sets decides which of several Sets has a section, and how a section moves from one to another. A
+// Set is a whole system of StoreSvr and AllocSvr. All Sets share one mapping, so that a Set that fails
+// stops only its own users. The idea is WeChat's.
 //
 //	Record  of each Set, a document at its own stores: which sections it has. It alone
 //	        decides whether a Set serves a section.
@@ -17,12 +17,12 @@
 //	root  the map says so and forgets the move
 //	A     Sealed(m) -> Moved(m)
 //
-// and back, as long as B is not active: B -> Refused(m) and then A Sealed(m) -> Active(m), or, if
-// A was never sealed, A -> Active(m) alone, after which it cannot be. Each step is a compare-and-swap on one document or may be repeated, so a coordinator that ends anywhere, or
-// runs twice, is finished by the next one.
+// A move can be taken back as long as B is not active: B -> Refused(m) and then A Sealed(m) -> Active(m).
+// If A was never sealed, A -> Active(m) is enough, and A cannot be sealed for m afterwards. Each step is a
+// compare-and-swap on one document or may be repeated. So if a coordinator ends anywhere, or runs twice,
+// the next coordinator finishes its move.
 //
-// It guarantees that of all Sets at most one lets its nodes serve a section at a time, given
-// that
+// It guarantees that at most one Set lets its nodes serve a section at a time, given that
 //
 //   - a node reads the Record, linearizably, after W stores have promised it the register, and
 //     serves only what is Active there;

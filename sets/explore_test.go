@@ -39,7 +39,7 @@ const (
 
 // coord is one that carries out a move, or takes it back.
 type coord struct {
-	move uint64 // 0: it does nothing
+	move uint64 // zero if it does nothing
 	from int
 	at   stage
 }
@@ -216,8 +216,8 @@ func (w world) ends(begin stage) string {
 	return fmt.Sprintf("a move is never brought to its end: %+v", w)
 }
 
-// Three coordinators, two moves to and fro, nodes that take and lose the register at any time:
-// every state that can be reached is looked at.
+// The test looks at every state that three coordinators can reach. One section moves to the other Set and
+// back, and nodes take and lose the register at any time.
 func TestNoInterleavingOfMovesHasTwoSetsServe(t *testing.T) {
 	busy := coordinators
 	if testing.Short() {

@@ -30,16 +30,16 @@ type Move struct {
 	Begun    int64   `json:"begun_unix_ms,omitempty"` // by the clock of the node that noted it; for people alone
 }
 
-// Map says which Set has which sections. It is never modified. Zero: there is one Set.
+// Map says which Set has which sections. It is never modified. The zero Map means that there is one Set.
 type Map struct {
 	Version uint64 `json:"version"` // rises by one with each change
 	Last    uint64 `json:"last"`    // the highest id of a move
 	Sets    []Set  `json:"sets"`    // the root first; a Set keeps its index
 	Moves   []Move `json:"moves,omitempty"`
-	// Restored: the map is of a backup, and names no Set that can be relied upon before it was
-	// made anew from the records of all Sets.
+	// Restored reports that the map comes from a backup. It names no Set reliably until it is made again
+	// from the records of all Sets.
 	Restored bool `json:"restored,omitempty"`
-	// Heard: it is what another Set than the root has heard, and a hint.
+	// Heard reports that a Set other than the root holds this copy of the map. The copy is only a hint.
 	Heard bool `json:"heard,omitempty"`
 	// Of the sections, as far as they go: those behind are the root's, which they never left.
 	In       []uint16 `json:"in,omitempty"`       // the Set
@@ -96,7 +96,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// MaxSets is how many Sets there may be.
+// MaxSets bounds the number of Sets.
 const MaxSets = 1024
 
 // Set finds a Set by its name. ErrUnknownSet.
@@ -111,7 +111,7 @@ func (m Map) index(name string) int {
 	return slices.IndexFunc(m.Sets, func(s Set) bool { return s.Name == name })
 }
 
-// Index is that of the Set which has the section, by the map. The root's is 0.
+// Index returns the index of the Set that has the section, by the map. The root's is 0.
 func (m Map) Index(id seq.SectionID) int {
 	if int(id) < len(m.In) {
 		return int(m.In[id])
@@ -185,8 +185,8 @@ func (m Map) Add(root, s Set) (next Map, changed bool, err error) {
 	return next, true, nil
 }
 
-// Begin notes a move of sections, all of which are in one other Set than to, and are not moving.
-// It gives an open move of exactly these sections to there again. at is for people.
+// Begin notes a move of sections to a Set. All of them must be in one other Set, and not moving. If a move
+// of exactly these sections to that Set is open, Begin returns it. at is the time that people see.
 func (m Map) Begin(to string, ranges []Range, at time.Time) (next Map, move Move, err error) {
 	if err := CheckRanges(ranges); err != nil {
 		return m, move, err
@@ -261,7 +261,7 @@ type Found struct {
 	Number   uint64 // that was taken for it
 	In       map[seq.SectionID]string
 	Ceilings map[seq.SectionID]uint64 // at or above all that was handed out before
-	// Seen is Map.By of the sections, before the Sets were asked; 0: no move brought it there.
+	// Seen is Map.By of the sections, before the Sets were asked. Zero means that no move brought it there.
 	Seen map[seq.SectionID]uint64
 	// Whole says that these are all sections, and Open all moves that are under way.
 	Whole bool
@@ -316,7 +316,7 @@ func (m Map) movedSince(s seq.SectionID, f Found) bool {
 	return by != f.Seen[s] && by != f.Number
 }
 
-// LastOf is the number of the move, or of the settlement, that brought a section to where it is; 0:
+// LastOf returns the number of the move or settlement that brought a section to its Set. Zero means that
 // none did.
 func (m Map) LastOf(s seq.SectionID) uint64 {
 	if int(s) < len(m.By) {
@@ -325,7 +325,7 @@ func (m Map) LastOf(s seq.SectionID) uint64 {
 	return 0
 }
 
-// Ceiling is at or above all that was handed out of a section before it came to where it is.
+// Ceiling bounds every number of a section that was handed out before it came to its Set.
 func (m Map) Ceiling(s seq.SectionID) uint64 {
 	if int(s) < len(m.Ceilings) {
 		return m.Ceilings[s]

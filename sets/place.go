@@ -38,15 +38,15 @@ func (s State) String() string {
 // Place is what a Set says of one section.
 type Place struct {
 	State State  `json:"state,omitempty"`
-	Move  uint64 `json:"move,omitempty"` // that brought it about; 0: none did
+	Move  uint64 `json:"move,omitempty"` // that brought it about; zero if there was none
 	To    string `json:"to,omitempty"`   // of Sealed and Moved: the Set
 	By    uint64 `json:"by,omitempty"`   // of Active by a move: Step.By of the call that activated it
-	// Above is of Refused: at or above where a restored Set that was settled to have the section has
-	// begun with it; 0: none was. Of Moved by Give: at or above how far the section had gone in the
-	// other Set.
+	// Above is set in two states. In Refused it bounds from above where a settled restored Set has begun
+	// with the section, and zero means no such Set. In Moved by Give it bounds the numbers that the other
+	// Set had handed out of the section.
 	Above uint64 `json:"above,omitempty"`
-	// Was is of Sealed, and of what came of it: the move by which the Set had the section last; 0:
-	// by none, or it is not known since the Set was restored.
+	// Was is set in Sealed and in the states after it. It is the move by which the Set had the section
+	// last. Zero means that there was no such move, or that it is unknown since the Set was restored.
 	Was uint64 `json:"was,omitempty"`
 }
 
@@ -55,7 +55,7 @@ func (p Place) Never(move uint64) bool {
 	return p.State != Active && p.State != Limbo && p.Was < move && (p.Move > move || p.Move == move && p.State == Refused)
 }
 
-// String is for people: "sealed for b by move 7".
+// String returns a text for people, such as "sealed for b by move 7".
 func (p Place) String() string {
 	text := p.State.String()
 	if p.To != "" {
@@ -71,25 +71,24 @@ func (p Place) String() string {
 type Op uint8
 
 const (
-	// Seal stops the section in the Set that it leaves.
+	// Seal stops the section in the source Set.
 	Seal Op = iota + 1
-	// Activate starts it in the Set that it goes to.
+	// Activate starts the section in the target Set.
 	Activate
-	// Refuse has the Set that it would go to never activate this move.
+	// Refuse makes the target Set never activate this move.
 	Refuse
-	// Cancel has the Set that it would leave never seal it for this move.
+	// Cancel makes the source Set never seal the section for this move.
 	Cancel
-	// Reopen gives it back, sealed, to the Set that it would have left. The other one must have
-	// refused before.
+	// Reopen returns the sealed section to the source Set. The target Set must have refused before.
 	Reopen
-	// Finish notes in the Set that it left that it has gone.
+	// Finish notes in the source Set that the section has left.
 	Finish
 	// Keep settles a section in limbo as this Set's.
 	Keep
 	// Give settles a section in limbo as another Set's.
 	Give
-	// Settle is of all sections that there are, none of which is in limbo any more: those that are
-	// added from now on are in no Set but the root.
+	// Settle states that its sections are all sections, and none of them is in limbo. Sections that are
+	// added later are in the root Set only.
 	Settle
 )
 
@@ -108,10 +107,10 @@ type Step struct {
 	Op   Op
 	Move uint64 // not 0
 	To   string // of Seal and Give: the Set that the section goes to, or is in
-	// By is of Activate: a number that no other call has, by which a call that does not hear of its
-	// own outcome finds that it was this one which activated the section.
+	// By is set for Activate: a number that no other call has. A call that did not hear its own outcome
+	// compares it to find whether it activated the section.
 	By uint64
-	// Above is of Refuse and Give, by section: see Place.Above. By Refuse it only rises, also by the
+	// Above is set for Refuse and Give, by section: see Place.Above. With Refuse it only rises, also by the
 	// same move.
 	Above map[seq.SectionID]uint64
 }

@@ -56,7 +56,8 @@ func RangesOf(ids []seq.SectionID) []Range {
 	return out
 }
 
-// Sections are the sections of ranges, in their order. What others sent goes through CheckRanges first.
+// Sections returns the sections of ranges, in their order. Check ranges from other processes with
+// CheckRanges first.
 func Sections(ranges []Range) []seq.SectionID {
 	var out []seq.SectionID
 	for _, r := range ranges {

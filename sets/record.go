@@ -18,9 +18,10 @@ type Run struct {
 // Record is what one Set says of all sections. The zero Record is of a cluster that is alone: it
 // has everything. It is never modified.
 type Record struct {
-	Name string   `json:"name,omitempty"` // of the Set; empty: the cluster is alone, or its root
-	Root []string `json:"root,omitempty"` // gRPC addresses of AllocSvr of the root Set; empty: this is the root
-	// RootCluster is the root's cluster id; empty: this is the root, or it joined by a build that did not note it.
+	Name string   `json:"name,omitempty"` // of the Set; empty if the cluster is alone, or the root
+	Root []string `json:"root,omitempty"` // gRPC addresses of AllocSvr of the root Set; empty in the root's own record
+	// RootCluster is the root's cluster id. It is empty in the root's own record, and if the Set joined by
+	// a build that did not note it.
 	RootCluster string `json:"root_cluster,omitempty"`
 	Rest        Place  `json:"rest"`           // of the sections of no run
 	Runs        []Run  `json:"runs,omitempty"` // in order; no two that meet have the same place
@@ -29,7 +30,8 @@ type Record struct {
 // RootName is the Set that a cluster is before others are added to it.
 const RootName = "main"
 
-// NewRecord is that of a Set that is added: it has nothing. root are addresses of the root Set.
+// NewRecord returns the record of an added Set, which has no sections. root holds addresses of the root
+// Set.
 func NewRecord(name string, root []string) Record {
 	return Record{Name: name, Root: slices.Clone(root), Rest: Place{State: Inactive}}
 }
@@ -55,8 +57,8 @@ func (r Record) Join(name string, root []string, rootCluster string) (next Recor
 	return next, !slices.Equal(next.Root, r.Root) || next.RootCluster != r.RootCluster, nil
 }
 
-// ParseRecord reads what Encode wrote; nothing is that of a cluster that is alone.
-// seq.ErrBadTable.
+// ParseRecord reads the output of Encode. An empty body is the record of a cluster that is alone.
+// ParseRecord returns seq.ErrBadTable.
 func ParseRecord(body []byte) (Record, error) {
 	var r Record
 	if len(body) == 0 {

@@ -13,7 +13,7 @@ import (
 
 var states = []State{Active, Inactive, Sealed, Moved, Refused, Limbo}
 
-// What may follow what, by move 7, from every place of an older, this and a later move.
+// The test tries every step by move 7 from every place of an older move, of move 7, and of a later move.
 func TestEveryStepFromEveryPlace(t *testing.T) {
 	type from struct {
 		state State
@@ -126,8 +126,8 @@ func TestARecordIsWhatItsSectionsAre(t *testing.T) {
 	}
 }
 
-// What is added to a restored Set is in limbo until all that any Set knew of is settled, and then as it
-// was before the restore.
+// A section that is added to a restored Set is in limbo until all sections that any Set knew are settled.
+// Then it is as it was before the restore.
 func TestSectionsThatAreAddedToASettledSetAreTheRoots(t *testing.T) {
 	all := []Range{{0, 4}}
 	for want, r := range map[State]Record{Active: {Name: "a"}, Inactive: NewRecord("b", []string{"r:1"})} {
@@ -279,8 +279,8 @@ func TestRangesAreReadAndWritten(t *testing.T) {
 	}
 }
 
-// Two settle the sections of a restored Set at once. What the slower one found is noted after a
-// section was moved on, which has to be finished by the map.
+// Two operators settle the sections of a restored Set at once. The slower one notes its result after a
+// section has moved again, and the map must still finish that move.
 func TestWhatIsSettledLateUndoesNoMoveThatHasBegunSince(t *testing.T) {
 	base := Map{Sets: []Set{{Name: "a"}, {Name: "b"}, {Name: "c"}}, Last: 5, In: []uint16{1, 1, 1, 0}, By: []uint64{3, 3, 3, 0}, Ceilings: []uint64{7, 7, 7, 0},
 		Moves: []Move{{ID: 5, From: "b", To: "a", Sections: []Range{{0, 1}}}}}
@@ -345,8 +345,8 @@ func TestWhatIsSettledLateUndoesNoMoveThatHasBegunSince(t *testing.T) {
 	}
 }
 
-// What became of a section since does not hide that the Set had it by a move, so that the Set which
-// it came from is not given it back.
+// Later states of a section do not hide that the Set had it by a move. So the former Set does not get the
+// section back.
 func TestAPlaceSaysWhetherAMoveWasNeverActivated(t *testing.T) {
 	const move = 5
 	for _, row := range []struct {

@@ -51,17 +51,17 @@ type Admin struct {
 	// Refused counts what the node refuses. If nil, nothing is known.
 	Refused   *rpc.Refused
 	Exposed   bool                   // other machines reach this node in plaintext
-	Keys      func() keyhash.Entries // that the node goes by; nil: all by seq.HashKey
-	KeyHashes *keyhash.Document      // as the stores have it
+	Keys      func() keyhash.Entries // in use on this node; if nil, seq.HashKey hashes all keys
+	KeyHashes *keyhash.Document      // the stores' copy
 	Growth    Growth
-	// ClockAhead is that of quorum.Leases. If nil, nothing is known.
+	// ClockAhead calls quorum.Leases.ClockAhead. If nil, nothing is known.
 	ClockAhead func() (time.Duration, bool)
-	Record     func() sets.Record // which sections the Set has, as the node knows
-	DevLog     string             // of the `seqctl dev` that the node is part of; empty: none
+	Record     func() sets.Record // the sections of the Set, as this node knows them
+	DevLog     string             // the log of the `seqctl dev` that runs the node, if any
 }
 
-// askBound is for all that Status asks the stores: callers wait for it 4 s (survey.Patience), and have
-// most to learn from it while the stores do not answer.
+// askBound bounds the stores' part of Status. Callers wait 4 s for a reply (survey.Patience), and need it
+// most while the stores do not answer.
 const askBound = 3 * time.Second
 
 // Status implements pb.AdminServer.
@@ -311,7 +311,8 @@ func (s *Admin) Rebalance(ctx context.Context, _ *pb.RebalanceRequest) (*pb.Chan
 	return changed(s.Arbiter.Rebalance(ctx))
 }
 
-// keyHashes is how string keys are hashed here, and by what the stores have, if that is known.
+// keyHashes returns the hash of the string keys of each space on this node. If latest is not nil, it adds
+// the stores' hash.
 func (s *Admin) keyHashes(latest keyhash.Entries) []*pb.KeyHash {
 	spaces, keys := s.Sections.Mapping().Spaces, keyhash.Entries{}
 	if s.Keys != nil {

@@ -67,10 +67,10 @@ func (c *nextCall) begin(s *Sequence, hashes bool, req *pb.BatchNextRequest) err
 	return nil
 }
 
-// noSpace is of a batch that is refused: of no keys.
+// noSpace stands in for the space of a refused batch, whose keys are not taken.
 var noSpace = &seq.Space{Sections: 1}
 
-// refuse refuses the keys of a batch, and of no other.
+// refuse refuses the keys of batch i. The other batches go on.
 func (c *nextCall) refuse(i int, err error) {
 	if c.refused == nil {
 		c.refused = map[int]error{}
@@ -79,7 +79,7 @@ func (c *nextCall) refuse(i int, err error) {
 	c.takes[i].Set(c.s.Sections, noSpace, seq.Counters{}, nil)
 }
 
-// settled says whether nothing has to be waited for.
+// settled reports whether no take waits.
 func (c *nextCall) settled() bool {
 	for i := range c.takes {
 		if !c.takes[i].Settled() {
@@ -89,9 +89,8 @@ func (c *nextCall) settled() bool {
 	return true
 }
 
-// early is the reply with what needed no waiting; ok is false if that is nothing, or
-// if not even those numbers may be given before a quorum was asked. It must have been
-// sent before reply is called.
+// early returns a reply with the numbers that needed no waiting. If ok is false, there are none, or a
+// quorum must be asked before even they may be given. The caller must send the reply before it calls reply.
 func (c *nextCall) early() (reply *pb.BatchNextReply, ok bool) {
 	for i := range c.takes {
 		some, may := c.takes[i].Early()

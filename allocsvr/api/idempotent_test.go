@@ -77,8 +77,8 @@ func TestRequestsReachTheSectionAsTheyWereSent(t *testing.T) {
 	}
 }
 
-// What package exact refuses has its name on both ways over the wire; a conflict brings what
-// the id has got.
+// A refusal of package exact has the same name on both ways over the wire. A conflict also brings the
+// numbers that the request id has.
 func TestRefusalsOfExactSpacesHaveNamesOnTheWire(t *testing.T) {
 	for _, row := range []struct {
 		err  error

@@ -47,8 +47,8 @@ func (s *Sets) Join(ctx context.Context, req *pb.JoinSetRequest) (*pb.SetRecordR
 	return s.record(r), nil
 }
 
-// used is the highest that a counter of this node may stand at; 0 if it has handed out nothing. The ceilings do not
-// tell it, because an owner raises them ahead of need.
+// used returns the highest number at which a counter of this node may stand, or 0 if the node has handed
+// out nothing. Ceilings do not show it, because an owner raises them ahead of need.
 func (s *Sets) used() (highest uint64) {
 	for _, v := range s.Sections.Views() {
 		highest = max(highest, v.Base, v.High)
@@ -63,8 +63,9 @@ func (s *Sets) require(ctx context.Context) error {
 	return s.Require(ctx)
 }
 
-// fresh refuses a cluster that has not joined where one of its id did, and has what no other may use:
-// it was initialised anew, or is a backup of before. A Set that is in the map and did not join has nothing.
+// fresh refuses a cluster that has not joined if a cluster with the same id has joined and has sections or
+// worker ids. The new cluster was initialised again, or is an older backup. A Set that is in the map and
+// did not join has nothing.
 func (s *Sets) fresh(ctx context.Context, cluster string) error {
 	m, err := s.Docs.LoadMap(ctx)
 	if err != nil {

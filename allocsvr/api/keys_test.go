@@ -12,8 +12,8 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// A build of v0.1.0 hashes string keys itself and sends UIDs, by way of a router too: in a space
-// under a secret they would be other counters than those of the keys.
+// A build of v0.1.0 hashes string keys itself and sends UIDs, also through a router. In a space with a
+// secret such a UID would name a different counter than the key does.
 func TestACallerThatHashesKeysItselfIsRefusedWhereASecretIsUsed(t *testing.T) {
 	s := serving(t, seq.Space{Name: seq.DefaultSpace, Sections: 1, Step: 100}, nil)
 	s.own(0, 100)

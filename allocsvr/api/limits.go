@@ -15,25 +15,25 @@ import (
 
 var mStreamFull = telemetry.Counter("alloc_stream_refused_total", "Calls refused as overloaded because too many of their stream waited.")
 
-// DefaultMaxInWork is how many keys may be in work if nothing else is said: 16,000 calls of
-// few keys, or a hundred of the largest batches.
+// DefaultMaxInWork is the default limit on keys in work. It admits 16,000 calls of few keys, or a hundred
+// of the largest batches.
 const DefaultMaxInWork = 1 << 20
 
-// DefaultMaxStreamWaits is how many calls of one stream may wait if nothing else is said.
+// DefaultMaxStreamWaits is the default limit on the waiting calls of one stream.
 const DefaultMaxStreamWaits = 1024
 
-// DefaultUIDMemory is how many bytes the counters of UIDs may take if nothing else is said:
-// enough for 30 million UIDs that lie apart, and for 100 million that lie together.
+// DefaultUIDMemory is the default limit, in bytes, on the counters of UIDs. It holds 30 million UIDs that
+// lie apart, or 100 million that lie together.
 const DefaultUIDMemory = 1 << 30
 
-// MinUIDMemory is the least that may be said, but for 0, which is no bound.
+// MinUIDMemory is the smallest limit on the counters of UIDs. Zero, no limit, is allowed too.
 const MinUIDMemory = 1 << 20
 
-// maxStreamWaits bounds what may be said: each waiting call is a goroutine.
+// maxStreamWaits is the largest limit on waiting calls, because each of them is a goroutine.
 const maxStreamWaits = 1 << 20
 
-// Limits bound what callers can make a node keep. They may change while it serves. Safe
-// for concurrent use; make it with NewLimits.
+// Limits bound the memory that callers can make a node use. They may change while the node serves. Safe for
+// concurrent use. Make it with NewLimits.
 type Limits struct {
 	inWork        *gate.Admission
 	streamWaits   atomic.Int64
@@ -41,9 +41,9 @@ type Limits struct {
 	uidMemory     atomic.Uint64
 }
 
-// NewLimits bounds the calls in work, in keys, those of one stream that wait, and the bytes
-// that the counters of UIDs take. 0 is the default of the first two, and no bound on the
-// third; CheckLimits must have found all well.
+// NewLimits limits the keys in work, the waiting calls of each stream, and the bytes of the counters of
+// UIDs. For the first two, zero means the default. For the third, zero means no limit. CheckLimits must
+// have accepted the values.
 func NewLimits(inWork, streamWaits int, uidMemory uint64) *Limits {
 	l := &Limits{inWork: gate.NewAdmission(cmp.Or(inWork, DefaultMaxInWork))}
 	l.streamWaits.Store(int64(cmp.Or(streamWaits, DefaultMaxStreamWaits)))
@@ -51,7 +51,8 @@ func NewLimits(inWork, streamWaits int, uidMemory uint64) *Limits {
 	return l
 }
 
-// Set changes all, or none: seq.ErrBadArgument. Calls that were let in stay.
+// Set changes all limits. If one is not valid, it changes none and returns seq.ErrBadArgument. Admitted
+// calls stay.
 func (l *Limits) Set(inWork, streamWaits int, uidMemory uint64) error {
 	if err := CheckLimits(inWork, streamWaits, uidMemory); err != nil {
 		return err
@@ -62,16 +63,16 @@ func (l *Limits) Set(inWork, streamWaits int, uidMemory uint64) error {
 	return nil
 }
 
-// UIDMemory is how many bytes the counters of UIDs may take; 0: any number.
+// UIDMemory returns the most bytes that the counters of UIDs may take. Zero means no limit.
 func (l *Limits) UIDMemory() uint64 { return l.uidMemory.Load() }
 
-// Send gives the metrics.
+// Send sends the metrics.
 func (l *Limits) Send(ch chan<- prometheus.Metric) {
 	telemetry.SendAdmission(ch, l.inWork)
 	mStreamFull.Send(ch, float64(l.streamRefused.Load()))
 }
 
-// streamFull says whether so many calls of a stream are more than may wait.
+// streamFull refuses a call if more calls of its stream wait than may.
 func (l *Limits) streamFull(waiting int64) error {
 	limit := l.streamWaits.Load()
 	if waiting <= limit {
@@ -81,7 +82,7 @@ func (l *Limits) streamFull(waiting int64) error {
 	return fmt.Errorf("%w: %d calls of this stream wait", seq.ErrOverloaded, limit)
 }
 
-// CheckLimits names the first limit that is not sound: seq.ErrBadArgument.
+// CheckLimits returns seq.ErrBadArgument, with the first limit that is not valid.
 func CheckLimits(inWork, streamWaits int, uidMemory uint64) error {
 	if err := gate.CheckMaxInWork(inWork); err != nil {
 		return err

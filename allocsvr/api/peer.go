@@ -29,11 +29,11 @@ type Peer struct {
 	Session  seq.Session // of this node
 	Sections func() int  // of the cluster
 	Owner    Successor
-	Known    func() []quorum.SessionView // sessions that the stores told of
+	Known    func() []quorum.SessionView // sessions that the stores reported
 	Kick     func()                      // asks the stores for sessions at once
-	// Reread has the node go by the documents of tags and namespaces as they are after the call.
+	// Reread reads the documents of tags and namespaces again and uses them.
 	Reread func(context.Context) error
-	Guard  *auth.Guard // nil: any caller may speak for every session
+	Guard  *auth.Guard // if nil, any caller may speak for every session
 	Logger *slog.Logger
 }
 

@@ -21,20 +21,20 @@ const defaultWait = 5 * time.Second
 type Sequence struct {
 	pb.UnimplementedSequenceServer
 	Cluster string
-	// Incarnation is the life of the cluster. If it is not known, replies do not tell it.
+	// Incarnation is the life of the cluster. If it is not known, replies leave it out.
 	Incarnation seq.Incarnation
-	Zone        string // of this node; empty: none is known
+	Zone        string // of this node, if it is known
 	Sections    *section.Table
 	RouteTable  *arbiter.Routes
 	Sets        *setdocs.Docs
 	Limits      *Limits
-	Keys        func() seq.KeyHashers // nil: all by seq.HashKey
-	// Unheard is told that a space is not known here: it may have been added, and this node is
-	// to look. It must not block; nil: none is ever added.
+	Keys        func() seq.KeyHashers // if nil, seq.HashKey hashes all keys
+	// Unheard is called when a request names an unknown space, because the cluster may have added it. The
+	// node then looks. Unheard must not block. It may be nil.
 	Unheard func()
 }
 
-// routesFor is the version for a reply and, to a caller behind it, the table.
+// routesFor returns the version for a reply, and the table if the caller's version is older.
 func (s *Sequence) routesFor(callers uint64) (uint64, *pb.RouteTable) {
 	t := s.RouteTable.Table()
 	switch {
@@ -49,9 +49,8 @@ func (s *Sequence) routesFor(callers uint64) (uint64, *pb.RouteTable) {
 	return t.Version(), t.Wire
 }
 
-// space finds the space of a request, and how its string keys are hashed. A caller that
-// hashes them itself is refused where that is done under a secret: the UIDs that it sends
-// would be other counters than those of its keys.
+// space returns the space of a request and the hasher of its string keys. If the space has a secret, it
+// refuses a caller that hashes keys itself, because its UIDs would name different counters than its keys.
 func (s *Sequence) space(hashes bool, name string) (*seq.Space, seq.KeyHasher, error) {
 	space, err := s.Sections.Mapping().Space(name)
 	if err != nil {
@@ -70,9 +69,9 @@ func (s *Sequence) space(hashes bool, name string) (*seq.Space, seq.KeyHasher, e
 	return space, h, nil
 }
 
-// counter is the space and the sequence of a request for one key; id is its oneof. What stands in the
-// request is checked before its space is looked for, at all fronts in one order: the count, the key, and
-// then by check a request id or a floor.
+// counter returns the space and the counter of a request for one key. Here id is the oneof of the request.
+// All services check in one order: the count, the key, the request id or floor (with check), then the
+// space.
 func (s *Sequence) counter(ctx context.Context, name string, id any, of interface {
 	GetUid() uint64
 	GetKey() string

@@ -176,13 +176,14 @@ func (s *Sets) settle(req *pb.ChangeSetMapRequest_Settle, event arbiter.Event) (
 	}, event, nil
 }
 
-// rangesOf are those of a request: seq.ErrBadArgument. Only then may their sections be gone through.
+// rangesOf returns the ranges of a request, or seq.ErrBadArgument. Their sections may be enumerated only if
+// there is no error.
 func rangesOf(p []*pb.SectionRange) ([]sets.Range, error) {
 	ranges := rpc.RangesFromProto(p)
 	return ranges, sets.CheckRanges(ranges)
 }
 
-// movable refuses sections that there are not, and those of exact spaces.
+// movable refuses unknown sections and sections of exact spaces.
 func (s *Sets) movable(ranges []sets.Range) error {
 	m := s.Sections.Mapping()
 	for _, id := range sets.Sections(ranges) {

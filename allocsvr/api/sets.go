@@ -20,12 +20,12 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// Sets serves the tools that move sections between Sets: translation, and the log of events.
+// Sets serves the tools that move sections between Sets. It translates, and writes the log of events.
 type Sets struct {
 	pb.UnimplementedSetsServer
 	Cluster string
 	Era     seq.Era
-	// Incarnation is the life of the cluster. If it is not known, replies do not tell it.
+	// Incarnation is the life of the cluster. If it is not known, replies leave it out.
 	Incarnation seq.Incarnation
 	Name        string // of this node
 	Docs        *setdocs.Docs
@@ -34,15 +34,17 @@ type Sets struct {
 	Routes      *arbiter.Routes
 	Keyhash     *keyhash.Document
 	IDs         IDs
-	// Room is how many bytes of counters one answer has; zero: as many as a message.
+	// Room is the number of bytes that the counters of one answer may take. Zero means the size of a
+	// message.
 	Room owner.Room
-	// Rehash has this node hash string keys so from now on; it must own nothing.
+	// Rehash makes this node hash string keys in a new way. The node must own no section.
 	Rehash func(keyhash.Entries) error
-	// Require keeps builds that know no Sets out of the cluster, durably. If nil, there are none.
+	// Require keeps builds that do not know Sets out of the cluster, durably. If nil, the cluster has no
+	// such builds.
 	Require func(ctx context.Context) error
 }
 
-// IDs is what the endpoint of global IDs does for Sets: globalid.Service.
+// IDs is the part of globalid.Service that Sets calls.
 type IDs interface {
 	Join(ctx context.Context) error
 	Gave(ctx context.Context, cluster string) (bool, error)

@@ -9,13 +9,13 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Growth is how a node adds a space to its cluster, step by step. Each may be repeated.
+// Growth has the steps that add a space to the cluster. Each step may be repeated.
 type Growth struct {
-	// Decide has the stores decide that there is the space, beside those that this node knows.
+	// Decide makes the stores decide to add the space to the spaces that this node knows.
 	Decide func(ctx context.Context, have seq.Mapping, s seq.Space) (seq.Mapping, error)
-	// Tell tells the stores until W have it.
+	// Tell sends the mapping to the stores, until W of them have it.
 	Tell func(ctx context.Context, m seq.Mapping) error
-	// Extend has this node go over to it.
+	// Extend makes this node use the mapping.
 	Extend func(ctx context.Context, m seq.Mapping) error
 }
 

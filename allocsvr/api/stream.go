@@ -30,9 +30,9 @@ type sequenceStream struct {
 	next  pb.StreamReply_Next
 }
 
-// Stream implements pb.SequenceServer. A call that needs no waiting is answered at
-// once, by the goroutine that reads: as long as it is busy nothing more is read, so
-// that a caller that is too fast is slowed down. The others wait in goroutines of their own.
+// Stream implements pb.SequenceServer. The goroutine that reads answers a call that need not wait. While it
+// is busy it reads no further call, so a caller that is too fast slows down. Calls that must wait have
+// goroutines of their own.
 func (s *Sequence) Stream(stream grpc.BidiStreamingServer[pb.StreamRequest, pb.StreamReply]) error {
 	ctx, cancel := context.WithCancel(stream.Context())
 	t := &sequenceStream{s: s, hashes: rpc.HashesKeys(ctx), out: streamOut{stream: stream}}
@@ -61,7 +61,7 @@ func (s *Sequence) Stream(stream grpc.BidiStreamingServer[pb.StreamRequest, pb.S
 	}
 }
 
-// takes answers a BatchNext. Its errors are those of the stream.
+// takes answers a BatchNext. An error ends the stream.
 func (t *sequenceStream) takes(ctx context.Context, req *pb.StreamRequest, next *pb.BatchNextRequest) error {
 	call := t.spare
 	if t.spare = nil; call == nil {
@@ -113,8 +113,8 @@ func (t *sequenceStream) reads(ctx context.Context, req *pb.StreamRequest, curre
 	return nil
 }
 
-// admit takes a place for a call that waits; leave gives it back. Calls that need not wait
-// take no place, so that sections that are away hold up no others.
+// admit takes a place for a call that waits, and leave gives it back. Other calls take no place, so
+// sections that are away do not hold them up.
 func (t *sequenceStream) admit(ctx context.Context, keys int) (*gate.Place, error) {
 	place, err := t.s.Limits.inWork.Try(ctx, keys)
 	if err != nil {
@@ -132,8 +132,8 @@ func (t *sequenceStream) leave(place *gate.Place) {
 	place.Leave()
 }
 
-// wait runs the rest of an admitted call in a goroutine of its own, for as long as its
-// caller waits. A broken stream ends Recv as well, so nothing comes of finish's error.
+// wait runs the rest of an admitted call in a goroutine, until the caller's time is up. It drops finish's
+// error, because a broken stream also ends Recv.
 func (t *sequenceStream) wait(ctx context.Context, req *pb.StreamRequest, place *gate.Place, finish func(context.Context) error) {
 	limit := defaultWait
 	if req.TimeoutMs > 0 {
@@ -152,8 +152,7 @@ func (t *sequenceStream) fails(req *pb.StreamRequest, err error) error {
 	return t.out.send(&pb.StreamReply{Id: req.Id, Result: &pb.StreamReply_Error{Error: rpc.ToKeyError(0, err)}})
 }
 
-// streamOut lets one goroutine at a time send. What was sent is serialised when send
-// returns.
+// streamOut sends for one goroutine at a time. When send returns, the reply has been serialised.
 type streamOut struct {
 	mu     sync.Mutex // guards stream.Send
 	stream grpc.BidiStreamingServer[pb.StreamRequest, pb.StreamReply]

@@ -135,7 +135,7 @@ func TestCallsThatCannotBeServedAreRefusedAboveTheLimit(t *testing.T) {
 	if _, err := client.BatchNext(t.Context(), batch); !errors.Is(err, seq.ErrOverloaded) {
 		t.Errorf("a unary batch: got %v, want %v", err, seq.ErrOverloaded)
 	}
-	// What needs no waiting is served all the same.
+	// A call that need not wait is still served.
 	send(t, stream, asked(1000, true, uids[0]))
 	if reply := recv(t, stream); reply.Id != 1000 || reply.GetNext().GetResults()[0].GetFirst()[0] == 0 {
 		t.Errorf("got %v, want a number", reply)

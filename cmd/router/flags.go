@@ -11,7 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
 	"github.com/seqsvr/seqsvr/router"
-	"github.com/seqsvr/seqsvr/router/resp"
+	"github.com/seqsvr/seqsvr/router/line/resp"
 	"github.com/seqsvr/seqsvr/seq"
 )
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -54,5 +56,29 @@ func TestTheHelpDocumentsTheExitCodes(t *testing.T) {
 	visit(root)
 	if leaves < 30 {
 		t.Errorf("%d verbs, expected all of them", leaves)
+	}
+}
+
+func TestTheHelpShowsEachVerbInAGroupAndBeginsWithWhatANewcomerNeeds(t *testing.T) {
+	var help bytes.Buffer
+	if err := run(t.Context(), nil, &help, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	_, verbs, _ := strings.Cut(help.String(), "Start here:\n")
+	first := strings.SplitN(verbs, "\n", 5)
+	for i, want := range []string{"dev", "next", "current", "status"} {
+		if !strings.HasPrefix(strings.TrimSpace(first[i]), want+" ") {
+			t.Errorf("line %d below \"Start here\" is %q, expected the verb %s", i+1, first[i], want)
+		}
+	}
+	for _, verb := range root().Commands() {
+		if verb.GroupID == "" {
+			t.Errorf("the verb %s is in no group of the help (groups in main.go)", verb.Name())
+		}
+	}
+	for _, g := range groups {
+		if !strings.Contains(help.String(), "\n"+g.title+"\n") {
+			t.Errorf("the help does not show the group %q", g.title)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,12 +28,37 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return ctl.Execute(ctx, root(), args, stdout, stderr)
 }
 
-// root is the command with all its verbs.
+// groups are the parts of the help, with their verbs in order.
+var groups = []struct{ title, verbs string }{
+	{"Start here:", "dev next current status"},
+	{"Numbers and IDs:", "lookup raise export snowflake namespace segment number"},
+	{"Look at a cluster:", "members route leases events"},
+	{"Operate a cluster:", "drain undrain move rebalance space set store etcd"},
+	{"Test and measure:", "bench check drill replay"},
+	{"Set up seqctl and daemons:", "context completion auth gossip-key help"},
+}
+
+// root returns the command with all its verbs, each in its group.
 func root() *cobra.Command {
 	root := ctl.Root()
 	root.AddCommand(dev.Command(), replay.Command(), drill.Command())
 	root.AddCommand(ids.Commands()...)
 	root.AddCommand(bench.Commands()...)
 	root.AddCommand(storectl.Command(), setctl.Command(), etcdverbs.Command(), authctl.Command())
+	root.InitDefaultHelpCmd()
+	cobra.EnableCommandSorting = false // the verbs stand in the order in which they were added
+	all := map[string]*cobra.Command{}
+	for _, verb := range root.Commands() {
+		all[verb.Name()] = verb
+	}
+	for _, g := range groups {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, name := range strings.Fields(g.verbs) {
+			verb := all[name]
+			root.RemoveCommand(verb)
+			verb.GroupID = g.title
+			root.AddCommand(verb) // again, behind the verbs before it
+		}
+	}
 	return root
 }

@@ -1,6 +1,6 @@
 package main
 
-// onceMutants are those of request ids between callers and sections.
+// onceMutants break the rules of request ids between callers and sections.
 var onceMutants = []mutant{
 	{rule: "request-ids-are-bounded", name: "an empty id is taken", file: "seq/check.go", in: []string{"allocsvr/api"}, edits: []edit{
 		{"	if len(id) == 0 || len(id) > MaxRequestID {\n", "	if len(id) > MaxRequestID {\n"}}},
@@ -12,7 +12,7 @@ var onceMutants = []mutant{
 		{"len(b.IDs) != 0 && len(b.IDs) != n {", "len(b.IDs) > n {"}}},
 	{rule: "request-ids-are-bounded", name: "a batch has more ids than keys", file: "seq/check.go", in: []string{"allocsvr/api"}, edits: []edit{
 		{"len(b.IDs) != 0 && len(b.IDs) != n {", "len(b.IDs) != 0 && len(b.IDs) < n {"}}},
-	{rule: "request-ids-are-bounded", name: "a transaction of Redis keeps an id of any length", file: "router/resp/idempotent.go", in: []string{"router/resp"}, edits: []edit{
+	{rule: "request-ids-are-bounded", name: "a transaction of Redis keeps an id of any length", file: "router/line/resp/idempotent.go", in: []string{"router/line/resp"}, edits: []edit{
 		{"	if err := seq.CheckRequestID(\"ID\", id); err != nil {", "	if err := error(nil); err != nil {"}}},
 	{rule: "request-ids-are-bounded", name: "the bytes of ids are not counted among what is in work", file: "internal/wire/rpc/requests.go", in: []string{"internal/wire/rpc"}, edits: []edit{
 		{"			ids += len(id)\n", "			_ = id\n"}}},
@@ -20,9 +20,9 @@ var onceMutants = []mutant{
 		{"	if err := space.KeepsIDs(); err != nil {\n		return nil, err\n	}\n	out :=", "	out :="}}},
 	{rule: "ordinary-spaces-refuse-ids", name: "the SDK sends an id that is not kept", file: "seq/take.go", in: []string{"client"}, edits: []edit{
 		{"	return space.KeepsIDs()\n", "	return nil\n"}}},
-	{rule: "ordinary-spaces-refuse-ids", name: "a pipeline is refused with the ids in it", file: "router/resp/pipeline.go", in: []string{"router/resp"}, edits: []edit{
-		{"	case takeTag, takeID:\n", "	case takeTag, takeID, takeOnce:\n"},
-		{"	for _, g := range groups(ops, takeOnce, space) {\n		p.calls = append(p.calls, func(ctx context.Context) { p.sequences(ctx, g) })\n	}\n", ""}}},
+	{rule: "ordinary-spaces-refuse-ids", name: "a pipeline is refused with the ids in it", file: "router/line/resp/pipeline.go", in: []string{"router/line/resp"}, edits: []edit{
+		{"	case TakeTag, TakeID:\n", "	case TakeTag, TakeID, TakeOnce:\n"},
+		{"	for _, g := range groups(ops, TakeOnce, space) {\n		p.calls = append(p.calls, func(ctx context.Context) { p.sequences(ctx, g) })\n	}\n", ""}}},
 	{rule: "retry-repeats-its-id", name: "the retry of a single take has an id of its own", file: "internal/sdk/call/next.go", in: []string{"client"}, edits: []edit{
 		{"		keys.Requests = []stream.Request{*t.request}\n", "		again, _ := stream.RequestIn(space, nil)\n		keys.Requests = []stream.Request{*again}\n"}}},
 	{rule: "retry-repeats-its-id", name: "a batch on a stream has no ids", file: "internal/sdk/stream/batch.go", in: []string{"client"}, edits: []edit{
@@ -35,8 +35,8 @@ var onceMutants = []mutant{
 		{"	if r.RequestId != nil {\n", "	if false {\n"}}},
 	{rule: "retry-repeats-its-id", name: "a router drops the ids of a batch", file: "router/idempotent.go", in: []string{"router"}, edits: []edit{
 		{"	if len(b.IDs) == 0 {\n", "	if len(b.IDs) >= 0 {\n"}}},
-	{rule: "retry-repeats-its-id", name: "an ID of Redis is read and dropped", file: "router/resp/idempotent.go", in: []string{"router/resp"}, edits: []edit{
-		{"	o.kind, o.once.request.ID = takeOnce, id\n", ""}}},
+	{rule: "retry-repeats-its-id", name: "an ID of Redis is read and dropped", file: "router/line/resp/idempotent.go", in: []string{"router/line/resp"}, edits: []edit{
+		{"	o.Kind, o.Once.Request.ID = TakeOnce, id\n", ""}}},
 	{rule: "retry-repeats-its-id", name: "numbers that were taken near have no id", file: "internal/sdk/call/local.go", in: []string{"client"}, edits: []edit{
 		{"o.Where() == nil || o.Named() {", "o.Where() == nil {"}}},
 	{rule: "conflict-carries-the-original", name: "a call's conflict says nothing", file: "internal/wire/rpc/errors.go", in: []string{"allocsvr/api"}, edits: []edit{

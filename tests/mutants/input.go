@@ -1,7 +1,7 @@
 package main
 
-// inputMutants are those of what comes in from outside: settings, addresses, texts, other
-// protocols; and of what only tells, which must not stop what serves.
+// inputMutants break the rules of input from outside: settings, addresses, texts, other protocols. Some
+// break the rule that reports must not stop the service.
 var inputMutants = []mutant{
 	{rule: "a-log-stops-nothing", name: "a line waits for the log", file: "internal/process/daemon/output.go", in: []string{"internal/process/daemon"}, edits: []edit{
 		{"	if o.closed || len(o.queue)+len(text) > outputBytes {\n", "	for !o.closed && len(o.queue)+len(text) > outputBytes {\n		o.mu.Unlock()\n		time.Sleep(time.Millisecond)\n		o.mu.Lock()\n	}\n	if o.closed {\n"}}},
@@ -39,9 +39,9 @@ var inputMutants = []mutant{
 		{"jsontext.Check([]byte(text[:d.InputOffset()]))", "jsontext.Check(nil)"}}},
 	{rule: "json-is-unicode", name: "another encoding is read as UTF-8", file: "router/json.go", in: []string{"router"}, edits: []edit{
 		{"	return charset == \"\" ||", "	return true || charset == \"\" ||"}}},
-	{rule: "http-is-not-redis", name: "the body of a POST is carried out", file: "router/resp/parse.go", in: []string{"router/resp"}, edits: []edit{
+	{rule: "http-is-not-redis", name: "the body of a POST is carried out", file: "router/line/resp/parse.go", in: []string{"router/line/resp"}, edits: []edit{
 		{"	if p.http(line) {\n", "	if false {\n"}}},
-	{rule: "http-is-not-redis", name: "only POST is known", file: "router/resp/parse.go", in: []string{"router/resp"}, edits: []edit{
+	{rule: "http-is-not-redis", name: "only POST is known", file: "router/line/resp/parse.go", in: []string{"router/line/resp"}, edits: []edit{
 		{"		len(p.spans) > 1 && bytes.HasPrefix", "		false && bytes.HasPrefix"}}},
 	{rule: "a-head-takes-nothing", name: "a HEAD of Leaf's paths takes a number", file: "router/front.go", in: []string{"router"}, edits: []edit{
 		{"to.method != http.MethodGet || to.takes || ", "to.method != http.MethodGet || "}}},

@@ -28,6 +28,8 @@ func Root() *cobra.Command {
 		Short: "runs, asks and operates a cluster of per-user sequences",
 		Long: `seqctl runs, asks and operates a cluster of per-user sequences.
 
+Try it: seqctl dev in one terminal, and seqctl next 42 in another.
+
 Exit codes: 0 done, 1 failed, 2 wrongly called.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
