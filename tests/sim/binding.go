@@ -173,7 +173,7 @@ func (b *binding) connect() (ended func()) {
 	}
 }
 
-// once is one life of a binder, which dies with its host.
+// once plays one life of a binder, which dies with its host.
 func (b *binding) once(ctx context.Context, h *host) {
 	b.mu.Lock()
 	if !h.up {

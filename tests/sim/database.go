@@ -37,7 +37,7 @@ func (b *database) Commit(u disk.Update) (commits uint64, err error) {
 }
 
 // write does something to the disk after a while. A process that ends meanwhile leaves it
-// done or not. apply is told why it is not to be made durable, if so.
+// done or not. apply gets the error that keeps the write from being durable, or nil.
 func (b *database) write(apply func(fail error)) error {
 	d := b.d
 	d.w.mu.Lock()

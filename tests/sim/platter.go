@@ -212,7 +212,7 @@ func (d *simDisk) stands(id seq.SectionID, c *exact.Copy) {
 	}
 }
 
-// injectOutage has all stores, or the one of the fault, lose their power: of what was not synced some
+// injectOutage has all stores, or the store that the fault names, lose their power: of what was not synced some
 // is lost.
 func injectOutage(w *world, f Fault) {
 	for _, h := range w.hosts.of(storeHost) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestTheJournalOutlivesPowerCuts is a short look at runs with the real journal, whose disks lose
+// TestTheJournalOutlivesPowerCuts looks shortly at runs with the real journal, whose disks lose
 // what was not synced.
 func TestTheJournalOutlivesPowerCuts(t *testing.T) {
 	runs := 6
