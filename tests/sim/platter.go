@@ -230,7 +230,7 @@ func injectOutage(w *world, f Fault) {
 // a process has ended there.
 func outages(o Options) (out []Fault) {
 	rng := rand.New(rand.NewPCG(o.Seed, 0x70a4))
-	for at := o.Calm; at < o.Length; at += time.Duration(5+rng.IntN(20)) * time.Second {
+	for at := o.Calm; at < o.Length; at += time.Duration(10+rng.IntN(40)) * time.Second {
 		one := storeName(rng.IntN(o.Stores))
 		f := Fault{At: at, Verb: "outage", Host: one, For: time.Duration(10+rng.IntN(3000)) * time.Millisecond}
 		if rng.IntN(2) == 0 {
