@@ -31,6 +31,28 @@ func TestAClockThatIsOffIsNamed(t *testing.T) {
 	}
 }
 
+func TestAStoreWhoseClockIsOffIsNamed(t *testing.T) {
+	store := func(name string, ahead time.Duration) *pb.StoreStatus {
+		return &pb.StoreStatus{Name: name, Reachable: true, State: "voting", ClockAheadMs: proto.Int64(ahead.Milliseconds())}
+	}
+	old := &pb.StoreStatus{Name: "old", Reachable: true, State: "voting"}
+	for name, row := range map[string]struct {
+		stores []*pb.StoreStatus
+		want   string
+	}{
+		"all differ from the node alike": {[]*pb.StoreStatus{store("a", time.Hour), store("b", time.Hour), store("c", time.Hour+time.Minute)}, ""},
+		"ahead":                          {[]*pb.StoreStatus{store("a", 20*time.Minute), store("b", time.Second), store("c", 0)}, "clock of store a is 19m59s ahead of the other stores' clocks"},
+		"behind":                         {[]*pb.StoreStatus{store("a", 0), store("b", 0), store("c", -48*time.Hour)}, "clock of store c is 48h0m0s behind the other stores' clocks"},
+		"two tell no median":             {[]*pb.StoreStatus{store("a", time.Hour), store("b", 0), old}, ""},
+	} {
+		s := &Survey{Cluster: &Cluster{Table: &seq.RouteTable{}}}
+		all := s.storeClockTroubles(row.stores)
+		if got := len(all) == 1 && all[0].cause == clockOff && all[0].what == row.want; got != (row.want != "") || len(all) > 1 {
+			t.Errorf("%s: got %+v, want %q", name, all, row.want)
+		}
+	}
+}
+
 func TestWorkerIDsThatAreHeldInTheFutureAreNamed(t *testing.T) {
 	until := time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
 	w := func(id uint64, session uint64, ahead time.Duration) *pb.SnowflakeWorker {
