@@ -26,14 +26,14 @@ import (
 	"github.com/seqsvr/seqsvr/sets"
 )
 
-// Leases keeps this session alive at the replicas and tells of the others.
+// Leases keeps this session alive at the replicas, and knows the other sessions.
 type Leases interface {
 	ownership.Leases
 	Sessions() []quorum.SessionView
 	RouteVersion() uint64
 	// Kick renews at once.
 	Kick()
-	// Connected is how many replicas answered within the lease.
+	// Connected returns the number of replicas that answered within the lease.
 	Connected() int
 }
 
@@ -45,8 +45,8 @@ func (k keeper) Attach(reg seq.Register, round uint64) ownership.Lease {
 	return k.Leases.Attach(reg, round)
 }
 
-// Alloc is the rooms of a node that have to do with sections, wired: it tells each of them
-// what the others need to know. Safe for concurrent use.
+// Alloc connects the parts of a node that handle sections. It tells each part what the others need to know.
+// Safe for concurrent use.
 type Alloc struct {
 	name     string
 	session  seq.Session
@@ -70,7 +70,7 @@ type Alloc struct {
 	changes      chan rpc.Change // for the log of events
 }
 
-// Parts are what an Alloc is made of; the Server wires them, tests put others in.
+// Parts holds the parts of an Alloc. The Server sets them, and tests replace some.
 type Parts struct {
 	Name      string
 	Addr      string
@@ -83,28 +83,28 @@ type Parts struct {
 	Registers ownership.Registers
 	Documents arbiter.Documents
 	Leases    Leases
-	First     setdocs.First // what the Set knows of Sets, as it was read before the start; zero: the cluster is alone
-	// Root reads the map of Sets at a node of the root Set; nil: the cluster is alone.
+	First     setdocs.First // the Set's knowledge of Sets, read before the start; zero if the cluster has no other Sets
+	// Root reads the map of Sets at a node of the root Set. If nil, the cluster has no other Sets.
 	Root func(ctx context.Context, addr string, newerThan uint64) (sets.Map, error)
-	// Losses moves on before any hold of Leases may come to be worth less than it said,
-	// as quorum.Leases has it; nil: each hold is asked for each batch.
+	// Losses returns the count of quorum.Leases.Losses. It moves on before any hold of Leases may be worth
+	// less than it said. If nil, each hold is asked for each batch.
 	Losses func() uint64
-	// StoreTime returns the latest time that the clocks of W stores have reached, as
-	// quorum.Leases has it. If nil, it is not known.
+	// StoreTime returns the latest time that the clocks of W stores have reached (quorum.Leases.StoreTime).
+	// If nil, the time is not known.
 	StoreTime func() (time.Time, bool)
-	// StoresFull reports whether fewer than W stores have memory for more UIDs and ids of exact
-	// spaces, as quorum.Leases has it. If nil, they have.
+	// StoresFull reports whether fewer than W stores have memory for more UIDs and request ids of exact
+	// spaces (quorum.Leases.StoresFull). If nil, the stores have memory.
 	StoresFull func() bool
-	// Missing names the stores that did not answer within the lease, for people; nil:
-	// it is not told which.
+	// Missing returns the names of the stores that did not answer within the lease, for people. If nil,
+	// messages do not name them.
 	Missing      func() []string
 	Peers        owner.Peers
-	Keys         seq.KeyHashers // how string keys are hashed; nil: by seq.HashKey
-	UIDMemory    func() uint64  // bytes that counters may take, 0: any number; nil: any number
+	Keys         seq.KeyHashers // hash string keys; if nil, seq.HashKey does
+	UIDMemory    func() uint64  // limit on the bytes of counters; nil or zero means no limit
 	Clock        clock.Clock
 	Wall         func() time.Time // time.Now, or a test's
 	Logger       *slog.Logger
-	Traces       *tracing.Tracer // nil: none
+	Traces       *tracing.Tracer // if nil, tracing is off
 	ExpectAllocs int
 	Weight       uint32
 	Zone         string
@@ -148,11 +148,11 @@ func NewAlloc(p Parts) (*Alloc, error) {
 	return a, nil
 }
 
-// keyHashers are how string keys are hashed: of a space, the same for the life of the Alloc.
+// keyHashers returns the hashers of string keys. The hasher of a space stays for the life of the Alloc.
 func (a *Alloc) keyHashers() seq.KeyHashers { return *a.keys.Load() }
 
-// extend goes over to a mapping with spaces added, the string keys of which are hashed by keys.
-// Those come first: a space that is known is served at once.
+// extend uses a mapping with added spaces. It sets the hashers of their string keys first, because a space
+// is served as soon as it is known.
 func (a *Alloc) extend(m seq.Mapping, keys seq.KeyHashers) error {
 	a.keys.Store(&keys)
 	if err := a.sections.Extend(m); err != nil {
@@ -163,8 +163,8 @@ func (a *Alloc) extend(m seq.Mapping, keys seq.KeyHashers) error {
 	return nil
 }
 
-// Run gains, keeps and gives sections until ctx ends or an invariant is broken.
-// It does not hand anything over at its end: owner.Owner.Leave does.
+// Run acquires, keeps and hands over sections until ctx ends or an invariant is broken. At its end it hands
+// nothing over, because owner.Owner.Leave does.
 func (a *Alloc) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -182,7 +182,7 @@ func (a *Alloc) Run(ctx context.Context) error {
 	return err
 }
 
-// fail stops the process: a broken invariant is not to be lived with.
+// fail stops the process because an invariant is broken.
 func (a *Alloc) fail(err error) {
 	select {
 	case a.fatal <- err:
@@ -190,13 +190,13 @@ func (a *Alloc) fail(err error) {
 	}
 }
 
-// sessionsChanged: those that wait for another's lease look again.
+// sessionsChanged wakes the acquisitions that wait for another session's lease.
 func (a *Alloc) sessionsChanged() {
 	a.owner.Seek()
 	a.arbiter.Look()
 }
 
-// lost is called for a register that a store says is another session's.
+// lost is called when a store says that another session has the register.
 func (a *Alloc) lost(reg seq.Register, round uint64) {
 	epoch := seq.Epoch{Round: round, Session: a.session}
 	if id, ok := reg.Section(); ok {
@@ -206,14 +206,14 @@ func (a *Alloc) lost(reg seq.Register, round uint64) {
 	}
 }
 
-// recordRaise writes to the log of events what a forced raise is about to do.
+// recordRaise writes a forced raise to the log of events before the raise is done.
 func (a *Alloc) recordRaise(ctx context.Context, id seq.SectionID, key seq.Counter, from, to uint64) error {
 	return a.routes.Record(ctx, []arbiter.Event{{Kind: "raise", Subject: fmt.Sprintf("section %d", id),
 		Reason: fmt.Sprintf("%s: %s forced, ceiling from %d to %d", rpc.ChangeBy(ctx), key, from, to)}})
 }
 
-// mine says whether this node should own the section, from memory; if not, the
-// error says which node should.
+// mine reports, from memory, whether this node should own the section. If not, the error names the node or
+// Set that should.
 func (a *Alloc) mine(id seq.SectionID) (bool, error) {
 	record := a.sets.Known()
 	switch c := a.sections.Section(id); {
@@ -231,7 +231,7 @@ func (a *Alloc) mine(id seq.SectionID) (bool, error) {
 	return false, guide{a}.byTable(id, "")
 }
 
-// desired counts the sections that the table gives to this node, and that its Set has.
+// desired returns the number of sections that the table gives to this node and that its Set has.
 func (a *Alloc) desired(t *arbiter.Table) (n int) {
 	if t == nil {
 		return 0
@@ -245,15 +245,15 @@ func (a *Alloc) desired(t *arbiter.Table) (n int) {
 	return n
 }
 
-// given says whether the table gives the section to this node.
+// given reports whether the table gives the section to this node.
 func (a *Alloc) given(t *arbiter.Table, id seq.SectionID) bool {
 	owner, ok := t.Owner(id)
 	return ok && owner.Name == a.name
 }
 
-// Ready is nil while this node has a route table, reaches a quorum, serves what it owns and
-// has taken what the table gives to it and no other has; else the reason why not. Sections
-// on their way from one node to another make neither of them less ready.
+// Ready returns nil if this node has a route table and a quorum and serves its sections. It must also have
+// taken the sections that the table assigns to it and no other node has. Otherwise it returns the reason.
+// Sections that move between nodes do not make either node less ready.
 func (a *Alloc) Ready() error {
 	if a.owner.Leaving() {
 		return seq.ErrShuttingDown
@@ -280,7 +280,7 @@ func (a *Alloc) Ready() error {
 	return nil
 }
 
-// send gives the metrics of sections and of what the node knows of the cluster.
+// send sends the metrics of sections, and of the cluster as this node sees it.
 func (a *Alloc) send(ch chan<- prometheus.Metric) {
 	a.sections.Send(ch)
 	mTakeovers.Send(ch, float64(a.owner.Takeovers()))
@@ -309,14 +309,14 @@ func (a *Alloc) send(ch chan<- prometheus.Metric) {
 	a.sendSets(ch)
 }
 
-// guide is an Alloc as the table of sections asks it: section.Redirector.
+// guide is the section.Redirector of an Alloc.
 type guide struct{ *Alloc }
 
 // Quorum implements section.Redirector.
 func (g guide) Quorum() error { return g.quorum() }
 
-// FailFast implements section.Redirector. A node that leaves ends its session itself, and tells
-// which node has its sections: that is no lost quorum.
+// FailFast implements section.Redirector. A node that leaves ends its own session and redirects to the new
+// owners, so that is no lost quorum.
 func (g guide) FailFast() error {
 	if g.owner.Leaving() {
 		return nil
@@ -324,7 +324,8 @@ func (g guide) FailFast() error {
 	return g.quorum()
 }
 
-// NotOwner implements section.Redirector: an rpc.NotOwnerError, or that this node has no quorum.
+// NotOwner implements section.Redirector. It returns an rpc.NotOwnerError, or an error if this node has no
+// quorum.
 func (g guide) NotOwner(id seq.SectionID, successor string) error {
 	if err := g.FailFast(); err != nil {
 		return err
@@ -341,7 +342,7 @@ func (g guide) NotOwner(id seq.SectionID, successor string) error {
 	return g.byTable(id, successor)
 }
 
-// elsewhere says which other Set has the section, as far as this node knows.
+// elsewhere returns an error that names the Set of the section, as far as this node knows.
 func (g guide) elsewhere(id seq.SectionID, record sets.Record, successor string) error {
 	place := record.At(id)
 	if place.State == sets.Limbo {
@@ -364,7 +365,7 @@ func (g guide) elsewhere(id seq.SectionID, record sets.Record, successor string)
 	return err
 }
 
-// atRoot says that the root Set alone has something.
+// atRoot returns an error that redirects to the root Set.
 func (g guide) atRoot(id seq.SectionID, record sets.Record) error {
 	err := &rpc.NotOwnerError{Section: id, Addr: anyOf(record.Root), Set: sets.RootName}
 	if all := g.sets.Map(); len(all.Sets) > 0 {
@@ -373,7 +374,7 @@ func (g guide) atRoot(id seq.SectionID, record sets.Record) error {
 	return err
 }
 
-// anyOf is one of the addresses, empty if there is none.
+// anyOf returns one of the addresses, or "" if there are none.
 func anyOf(addrs []string) string {
 	if len(addrs) == 0 {
 		return ""
@@ -381,7 +382,7 @@ func anyOf(addrs []string) string {
 	return addrs[rand.IntN(len(addrs))]
 }
 
-// byTable says which node of this Set the table gives the section to.
+// byTable returns an error that names the node to which the table of this Set gives the section.
 func (g guide) byTable(id seq.SectionID, successor string) error {
 	table := g.routes.Table()
 	err := &rpc.NotOwnerError{Section: id, RouteVersion: table.Version(), Addr: successor}

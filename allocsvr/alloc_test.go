@@ -145,7 +145,7 @@ func TestAChangeOfTheTableWithAnUnknownOutcomeIsMadeAgain(t *testing.T) {
 	f.until("b has nothing left", func() bool { return len(b.Owned()) == 0 })
 }
 
-// unsureAdmin is of an operator's node that owns nothing and whose first swap is unsure.
+// unsureAdmin returns the Admin of a node that owns nothing, and whose first swap has an unknown outcome.
 func unsureAdmin(f *fleet, a, b *node) *api.Admin {
 	f.t.Helper()
 	n, err := NewAlloc(Parts{Name: "c", Addr: "c", Cluster: "mem", Secret: seq.NewSecret(""), Lease: f.lease, Replicas: 3, Needed: 2,

@@ -30,7 +30,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Bounds of a server's life.
+// Bounds of the start and the end of a server.
 const (
 	connectPatience = 10 * time.Second       // one try to find a quorum of stores at start
 	leavePatience   = 15 * time.Second       // for handing everything over
@@ -40,7 +40,7 @@ const (
 // parkedFile is the name of the file of parked counters in Config.DataDir.
 const parkedFile = "parked"
 
-// Server is one AllocSvr: it listens from New on, and serves from Run on.
+// Server is one AllocSvr. It listens from New on, and serves from Run on.
 type Server struct {
 	cfg    Config
 	lis    net.Listener
@@ -51,16 +51,16 @@ type Server struct {
 	life context.Context
 	done chan struct{}
 
-	creds   credentials.TransportCredentials // of the listener; nil: plaintext
+	creds   credentials.TransportCredentials // of the listener; nil means plaintext
 	calls   telemetry.Calls
-	audit   *audit.Log // nil: none
+	audit   *audit.Log // if nil, there is no audit
 	regions []globalid.Region
 	limits  *api.Limits
 	waiting atomic.Pointer[starting]  // nil before Run
 	parts   atomic.Pointer[assembled] // nil until the stores are reached
 }
 
-// New listens and checks the configuration; it does not need the stores yet.
+// New checks the configuration and listens. It does not need the stores yet.
 func New(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -97,14 +97,13 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// ReopenAudit closes the file of the ID audit and opens the one of its name.
+// ReopenAudit closes the file of the ID audit and opens its path again.
 func (s *Server) ReopenAudit() { s.audit.Reopen() }
 
-// auditPatience is how long the end waits for a disk that the audit is written to.
+// auditPatience bounds how long the end of Run waits for the disk of the audit.
 const auditPatience = 2 * time.Second
 
-// writeAudit writes the audit until the result is called, also what is handed out at the
-// end.
+// writeAudit writes the audit until stop is called. It also writes the IDs that are handed out at the end.
 func (s *Server) writeAudit() (stop func()) {
 	life, end := context.WithCancel(context.Background())
 	written := make(chan struct{})
@@ -122,8 +121,8 @@ func (s *Server) writeAudit() (stop func()) {
 	}
 }
 
-// usable makes the directory and tries to write there: that it cannot is better known
-// now than when the counters are to be kept.
+// usable makes the directory and writes a test file there, because an error is better found now than when
+// the counters are parked.
 func usable(dir string) error {
 	if dir == "" {
 		return nil
@@ -138,8 +137,8 @@ func usable(dir string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// SetLimits takes MaxInWork, MaxStreamWaits and UIDMemory of cfg while the server runs, and
-// nothing else of it: seq.ErrBadArgument, and nothing is changed. Calls that were let in stay.
+// SetLimits changes MaxInWork, MaxStreamWaits and UIDMemory to the values of cfg while the server runs. If
+// one is not valid, it changes none and returns seq.ErrBadArgument. Admitted calls stay.
 func (s *Server) SetLimits(cfg Config) error {
 	return s.limits.Set(cfg.MaxInWork, cfg.MaxStreamWaits, cfg.UIDMemory)
 }
@@ -155,21 +154,21 @@ func (s *Server) dialSet(addr string) (api.PeerConn, error) {
 	return rpc.Dial(addr, append(s.cfg.TLS.DialSets(auth.Alloc), s.cfg.Traces.DialOptions()...)...)
 }
 
-// dialOptions are those of all connections to servers of a role.
+// dialOptions returns the options for connections to servers of a role.
 func (s *Server) dialOptions(role auth.Role) []grpc.DialOption {
 	return append(s.cfg.TLS.DialOptions(role), s.cfg.Traces.DialOptions()...)
 }
 
-// exposed tells whether other machines reach this node in plaintext.
+// exposed reports whether other machines reach this node in plaintext.
 func (s *Server) exposed() bool { return len(s.cfg.TLS.Exposed(s.lis.Addr().String())) > 0 }
 
-// Addr is where callers and peers reach this node.
+// Addr returns the address at which callers and peers reach this node.
 func (s *Server) Addr() string { return s.addr }
 
-// Session is this incarnation. It changes only if it was ended at the stores.
+// Session returns the current session. It changes only after the stores have ended it.
 func (s *Server) Session() seq.Session { return s.secret.Load().Session() }
 
-// begin makes the secret that of the session; one is drawn if it is zero.
+// begin sets the secret of the session. If it is zero, begin draws a new secret.
 func (s *Server) begin(secret seq.Secret) {
 	if secret.IsZero() {
 		secret = seq.NewSecret(s.cfg.Name)
@@ -180,17 +179,17 @@ func (s *Server) begin(secret seq.Secret) {
 // errClosed ends a server without handing anything over.
 var errClosed = errors.New("closed")
 
-// Close ends the server at once, as a crash would: nothing is handed over.
+// Close ends the server at once, as a crash would. It hands nothing over.
 func (s *Server) Close() {
 	s.stop(errClosed)
 	<-s.done
 }
 
-// Run serves until ctx ends, then hands every section over and leaves. If its session is
-// ended at the stores meanwhile, everything that it had is lost to others as by a crash,
-// and it goes on under a new one; below a supervising parent, which knows the session, it
-// returns seq.ErrSessionEnded instead. Other errors: of the stores at start (foreign
-// cluster, name taken, bad lease), of the listener, or a broken invariant.
+// Run serves until ctx ends, then hands every section over and leaves. If the stores end its session
+// meanwhile, other nodes take its sections over as after a crash, and Run goes on under a new session.
+// Below a supervising parent, which knows the session, Run returns seq.ErrSessionEnded instead. Other
+// errors come from the stores at start (foreign cluster, name taken, bad lease), from the listener, or from
+// a broken invariant.
 func (s *Server) Run(ctx context.Context) error {
 	defer close(s.done)
 	defer s.lis.Close()
@@ -217,7 +216,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// runSession is the life of one session.
+// runSession connects to the stores and serves until the session, ctx or the server ends.
 func (s *Server) runSession(ctx context.Context) error {
 	waiting := s.startAnswering()
 	s.waiting.Store(waiting)
@@ -274,7 +273,7 @@ func (s *Server) runSession(ctx context.Context) error {
 	return err
 }
 
-// assembled are the parts of a running server: the node, and what a process has.
+// assembled holds the node and the other parts of a running server.
 type assembled struct {
 	*Node
 	srv    *gate.Server
@@ -333,7 +332,7 @@ func (s *Server) parked() string {
 	return filepath.Join(s.cfg.DataDir, parkedFile)
 }
 
-// leave hands everything over; the node is of no use to anybody afterwards.
+// leave hands every section over. The node cannot be used afterwards.
 func (s *Server) leave(p *assembled) {
 	ctx, cancel := context.WithTimeout(s.life, leavePatience)
 	defer cancel()

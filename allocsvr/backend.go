@@ -22,14 +22,14 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// backend is what keeps the registers, as it was found: StoreSvr or etcd.
+// backend holds the stores of the registers, StoreSvr or etcd, as they were found.
 type backend struct {
 	identity quorum.Identity
 	stores   []quorum.NamedStore
-	// follow goes over to later member lists, which change is told of; nothing else uses the
-	// backend's connections after its Close.
+	// follow starts to follow the member list, and calls change with each later list. Nothing else uses the
+	// backend's connections after the Close of the follower.
 	follow func(change func(quorum.MemberList, []quorum.NamedStore) error) follower
-	close  func() error // where follow was not called
+	close  func() error // if follow was not called
 }
 
 // follower keeps a backend's connections up to date.
@@ -43,14 +43,14 @@ type follower interface {
 	describe(ctx context.Context) []*pb.StoreStatus
 }
 
-// Etcd says where the registers are if they are in etcd in place of StoreSvr.
+// Etcd configures etcd as the store of the registers, in place of StoreSvr.
 type Etcd struct {
 	etcdclient.Config
 	Prefix      string // of all keys
 	Requirement etcdclient.Requirement
 }
 
-// onStores is a backend of StoreSvr.
+// onStores returns a backend of StoreSvr.
 func (s *Server) onStores(c storeclient.Cluster, opts ...grpc.DialOption) backend {
 	return backend{identity: c.Identity, stores: storeclient.NamedStores(c.Stores), close: c.Close,
 		follow: func(change func(quorum.MemberList, []quorum.NamedStore) error) follower {
@@ -64,7 +64,7 @@ func (f storesFollower) describe(ctx context.Context) []*pb.StoreStatus {
 	return describeStores(ctx, f.Stores())
 }
 
-// onEtcd checks etcd and finds the cluster there. Errors: those of etcdclient and etcdstore.
+// onEtcd checks etcd and finds the cluster there. It returns the errors of etcdclient and etcdstore.
 func (s *Server) onEtcd(ctx context.Context) (backend, error) {
 	client, err := etcdclient.Dial(s.cfg.Etcd.Config)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Server) onEtcd(ctx context.Context) (backend, error) {
 	return backend{}, err
 }
 
-// etcdFollower has nothing to follow: etcd's own members are its business.
+// etcdFollower follows nothing, because etcd manages its own members.
 type etcdFollower struct {
 	client *etcdclient.Client
 	store  *etcdstore.Store
@@ -102,7 +102,7 @@ func (f *etcdFollower) Run(ctx context.Context) error {
 	return nil
 }
 
-// OnSpaces implements follower: spaces are never added.
+// OnSpaces implements follower. Spaces on etcd are never added.
 func (f *etcdFollower) OnSpaces(func(context.Context, seq.Mapping) error) {}
 
 // Extend implements follower.
@@ -158,7 +158,7 @@ func etcdState(m etcdclient.Member, id quorum.Identity) string {
 	case m.Leader == 0:
 		return "knows no leader"
 	}
-	return "voting" // what those look for who ask whether all is well
+	return "voting" // the state that clients look for to know that all is well
 }
 
 // describeStores asks every store for its state.
@@ -196,7 +196,7 @@ func describeStores(ctx context.Context, stores []storeclient.Named) []*pb.Store
 		})
 	}
 	wg.Wait()
-	for _, m := range slices.Concat(fellows...) { // where those are that did not answer
+	for _, m := range slices.Concat(fellows...) { // the fellows know the addresses of members that did not answer
 		for _, st := range out {
 			if !st.GetReachable() && st.GetUuid() == m.GetUuid() {
 				st.Zone = cmp.Or(st.GetZone(), m.GetZone())

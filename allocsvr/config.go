@@ -28,78 +28,79 @@ const (
 type Config struct {
 	Name      string   // unique in the cluster; required
 	Listen    string   // gRPC, host:port; port 0 picks one
-	Advertise string   // address told to callers and peers; empty: the bound one
+	Advertise string   // address sent to callers and peers; if empty, the bound address
 	Stores    []string // gRPC addresses of all StoreSvr; required without Etcd
-	Etcd      Etcd     // in place of Stores; no Endpoints: none
-	ClusterID string   // refused if the stores are of another; empty: not checked
-	DataDir   string   // where parked counters are kept; empty: none are kept
+	Etcd      Etcd     // in place of Stores; used if Endpoints is not empty
+	ClusterID string   // stores of another cluster are refused; if empty, no check
+	DataDir   string   // directory of parked counters; if empty, none are parked
 	Weight    uint32   // share of the sections, 100 is normal; 1 to 10,000
-	Zone      string   // that fails as a whole, as seq.CheckZone has it; empty: none is known
+	Zone      string   // failure zone, a name that seq.CheckZone accepts; may be empty
 
 	Lease time.Duration // T; MinLease to MaxLease, and to the stores' bound
 
-	GossipListen  string           // membership, host:port; empty: no membership view
+	GossipListen  string           // membership, host:port; if empty, gossip is off
 	GossipJoin    []string         // addresses of other members
 	GossipProfile string           // fast, lan or wan
-	GossipKeys    *membership.Keys // nil: the gossip is plain
+	GossipKeys    *membership.Keys // if nil, the gossip is plaintext
 
-	// ExpectAllocs is how many AllocSvr the first route table waits for, for at
-	// most a few seconds, so that a cluster that starts at once starts balanced.
+	// ExpectAllocs is the number of AllocSvr that the first route table waits for, at most a few seconds.
+	// So a cluster whose nodes start together starts balanced.
 	ExpectAllocs int
-	// Secret of the session is given by a supervising parent, which ends the session
-	// when this process dies; zero: one is drawn.
+	// Secret is the secret of the session. A supervising parent sets it, so that it can end the session
+	// when this process dies. If zero, the server draws one.
 	Secret seq.Secret
 
-	// Snowflake IDs. DatacenterID is bound to the name Datacenter at its first use in
-	// the cluster, so that one region cannot start with another's id.
+	// Snowflake IDs. The first use of DatacenterID in the cluster binds it to the name Datacenter, so that
+	// a region cannot start with another's id.
 	DatacenterID uint64
 	Datacenter   string
-	// Regions are gRPC host:port of routers or AllocSvr of other regions' clusters, which have stores
-	// of their own: a node whose datacenter has IDs there, and none here so far, does not start.
-	// None: nobody is looked at.
+	// Regions are gRPC addresses (host:port) of routers or AllocSvr of other regions' clusters, which have
+	// stores of their own. A node does not start if its datacenter has IDs there and none here so far. If
+	// empty, no region is checked.
 	Regions          []string
-	RegionsCA        string // PEM file of the CAs of their certificates; empty: plaintext
-	RegionsTokenFile string // token of a reader or caller there, read again when it changes; empty: none
-	WorkerID         int64  // the only worker id to use, leased and fenced all the same; -1: any free one
-	// Namespaces are recorded at the start unless they are recorded already, one a line as
-	// namespaces.Parse reads them.
+	RegionsCA        string // PEM file of the CAs of their certificates; if empty, plaintext
+	RegionsTokenFile string // file with a token of a reader or caller there, read again when it changes; may be empty
+	WorkerID         int64  // the only worker id to use, still leased and fenced; -1 means any free id
+	// Namespaces are recorded at the start, unless they are recorded already. Each is a line that
+	// namespaces.Parse reads.
 	Namespaces   []string
-	WorkerWindow time.Duration // how far ahead the high-water mark is confirmed; 0: 3 s
-	// IDAudit is where it is written down which IDs are handed out; no Path: nowhere.
+	WorkerWindow time.Duration // how far ahead the high-water mark is confirmed; zero means 3 s
+	// IDAudit configures the file that records which IDs are handed out. If its Path is empty, no file is
+	// written.
 	IDAudit audit.Config
 
-	// MaxInWork bounds the calls of sequences in work, in keys; a call weighs gate.CallCost
-	// beside its keys, and what is answered at once on a stream does not count. More are
-	// refused with seq.ErrOverloaded. At least gate.MinInWork; 0: api.DefaultMaxInWork.
+	// MaxInWork limits the keys of sequence calls in work. Each call counts gate.CallCost keys more, and a
+	// stream's call that is answered at once does not count. Above the limit calls fail with
+	// seq.ErrOverloaded. The least is gate.MinInWork. Zero means api.DefaultMaxInWork.
 	MaxInWork int
-	// MaxStreamWaits bounds the calls of one stream that wait for something, so that one
-	// caller cannot fill the node's room; more are refused likewise. 0: api.DefaultMaxStreamWaits.
+	// MaxStreamWaits limits the waiting calls of one stream, so that one caller cannot use up the node's
+	// memory. Above the limit calls fail with seq.ErrOverloaded. Zero means api.DefaultMaxStreamWaits.
 	MaxStreamWaits int
-	// UIDMemory bounds the bytes that the counters of UIDs take. From 60 % of it on,
-	// those that nothing was taken from for long are dropped: their UIDs skip numbers.
-	// If there are none, UIDs without a counter are refused with seq.ErrUIDMemory once all
-	// is used. At least api.MinUIDMemory; 0: no bound.
+	// UIDMemory limits the bytes that the counters of UIDs take. Above 60 % of it, the node drops counters
+	// that were not used for long, and their UIDs skip numbers. If no counter can be dropped and the memory
+	// is used up, UIDs without a counter are refused with seq.ErrUIDMemory. The least is api.MinUIDMemory.
+	// Zero means no limit.
 	UIDMemory uint64
 
-	// TLS secures the listener and the connections to stores and peers; nil: plaintext.
-	// With a CA nobody connects without a certificate that it has signed.
+	// TLS secures the listener and the connections to stores and peers. If nil, they are plaintext. With a
+	// CA, every client needs a certificate that the CA has signed.
 	TLS *rpc.TLS
-	// Guard checks every call; nil: everybody may do everything.
+	// Guard checks every call. If nil, every caller may make every call.
 	Guard *auth.Guard
-	// Refused counts what is refused and closed. If nil, the server makes one.
+	// Refused counts refused calls and closed connections. If nil, the server makes one.
 	Refused *rpc.Refused
 
-	// Traces makes spans; nil: none.
+	// Traces creates spans. If nil, tracing is off.
 	Traces *tracing.Tracer
 
-	// DevLog is the log of the `seqctl dev` that all nodes share one process in, told to
-	// operators in place of a service manager; empty: this is a process of its own.
+	// DevLog is the log of the `seqctl dev` whose process all nodes share. Operators see it in place of a
+	// service manager. If empty, this node has its own process.
 	DevLog string
 
 	Logger *slog.Logger
 }
 
-// DefaultConfig has every default; Name and Stores are still to be set.
+// DefaultConfig returns the defaults. Name and Stores must still be set.
 func DefaultConfig() Config {
 	return Config{
 		Listen: "127.0.0.1:7410", Weight: 100, Lease: time.Second,
@@ -108,7 +109,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate names the first field that cannot work. It changes nothing.
+// Validate returns an error for the first field that cannot work.
 func (c Config) Validate() error {
 	switch {
 	case c.Name == "" || len(c.Name) > 64:
@@ -166,15 +167,15 @@ func (c Config) checkAddrs() error {
 	return hostport.DialAll("gossip-join", c.GossipJoin)
 }
 
-// onEtcd says whether the registers are in etcd.
+// onEtcd reports whether the registers are in etcd.
 func (c Config) onEtcd() bool { return len(c.Etcd.Endpoints) > 0 }
 
-// limits are the configured ones; Validate must have found them well.
+// limits returns the configured limits. Validate must have accepted them.
 func (c Config) limits() *api.Limits {
 	return api.NewLimits(c.MaxInWork, c.MaxStreamWaits, c.UIDMemory)
 }
 
-// namespaces are the configured ones: seq.ErrBadArgument, seq.ErrBadLayout.
+// namespaces returns the configured namespaces. Errors are seq.ErrBadArgument and seq.ErrBadLayout.
 func (c Config) namespaces() ([]namespaces.Namespace, error) {
 	out := make([]namespaces.Namespace, 0, len(c.Namespaces))
 	for _, text := range c.Namespaces {

@@ -173,7 +173,7 @@ func (n *node) askOnce(space *seq.Space, uid seq.UID, id string, patience time.D
 	return k.Out().First[0], nil
 }
 
-// What exact spaces take, show and raise, as their callers see it.
+// Callers of an exact space take, read and raise numbers.
 func TestAnExactSpaceAnswersWhatItsDisksHave(t *testing.T) {
 	f := newFleet(t, exactSpace(4), seq.Space{Name: "user", Sections: 4})
 	n := f.start("a", 1, "")

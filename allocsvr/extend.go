@@ -9,10 +9,10 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Extend goes over to a mapping that some store has, to which spaces were added. Nothing is let
-// go for it, and the string keys of the other spaces are hashed as before. Errors: those of
-// keyhash.Document.Begin, seq.ErrBadMapping for a mapping that is not the node's own with
-// spaces added; nothing was changed then.
+// Extend uses a mapping of the stores to which spaces were added. The node keeps its sections, and the
+// string keys of the other spaces are hashed as before. Extend returns the errors of
+// keyhash.Document.Begin. It returns seq.ErrBadMapping for a mapping that is not the node's own with spaces
+// added. After an error nothing has changed.
 func (n *Node) Extend(ctx context.Context, m seq.Mapping) error {
 	if done, err := n.grown(m); done || err != nil {
 		return err
@@ -47,7 +47,8 @@ func (n *Node) Extend(ctx context.Context, m seq.Mapping) error {
 	return nil
 }
 
-// grown reports whether the node goes by the mapping already. seq.ErrBadMapping if it never can.
+// grown reports whether the node uses the mapping already. It returns seq.ErrBadMapping if the node never
+// can.
 func (n *Node) grown(m seq.Mapping) (bool, error) {
 	own := n.alloc.sections.Mapping()
 	switch {

@@ -60,7 +60,8 @@ func TestSectionsOfAnAddedSpaceAreServedOnceEnoughStoresHaveThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the table gives to b, which has not heard, waits; it never gets shorter.
+	// The sections that the table gives to b wait, because b does not know the space. The table never gets
+	// shorter.
 	f.until("a serves what the table gives to it", func() bool {
 		given := 0
 		for id := seq.SectionID(4); id < 10; id++ {

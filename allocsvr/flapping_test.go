@@ -82,7 +82,7 @@ func takeovers(nodes ...*node) (n uint64) {
 	return n
 }
 
-// takenOver is how long after a's death its sections were all served by the others.
+// takenOver returns the time from a's death until the other nodes serve all its sections.
 func takenOver(f *fleet, a, b, c *node) time.Duration {
 	f.t.Helper()
 	f.until("a has sections", func() bool { return len(a.Owned()) > 0 })
@@ -169,7 +169,7 @@ func TestANodeThatWasLateIsAsGoodAsAnyOnceItHasBeenSteady(t *testing.T) {
 type probes struct {
 	ownership.Registers
 	sections atomic.Int64
-	change   func([]quorum.Outcome) // what the stores show; nil: as it is
+	change   func([]quorum.Outcome) // the registers that the stores show; if nil, unchanged
 }
 
 func (p *probes) Probe(ctx context.Context, s seq.Session, regs []seq.Register) []quorum.Outcome {

@@ -25,25 +25,25 @@ import (
 	"github.com/seqsvr/seqsvr/tests/memstore"
 )
 
-// patient is how long a test waits for a condition on a busy machine, on which a node
-// may be refused hand-overs, each time for longer, because its leases lapse.
+// patient bounds a test's wait for a condition on a busy machine. There a node may be refused hand-overs,
+// each time for longer, because its leases lapse.
 const patient = 90 * time.Second
 
-// fleet is a cluster of Allocs over stores in memory, wired without network.
+// fleet is a cluster of Allocs over stores in memory. The nodes are connected without a network.
 type fleet struct {
 	t      *testing.T
 	clock  clock.Clock
-	own    clock.Clock // of the nodes that start; nil: clock
+	own    clock.Clock // clock of the nodes that start; if nil, they use the field clock
 	stores *memstore.Cluster
 	lease  time.Duration
 	log    *slog.Logger
 	calls  history.Recorder
-	// renews changes the stores that a node's leases see; nil: as they are.
+	// renews changes the stores that a node's leases use. If nil, they are unchanged.
 	renews func(node string, s quorum.Store) quorum.Store
 	keys   seq.KeyHashers                                                             // of the nodes that start
 	zones  map[string]string                                                          // by name, of the nodes that start
-	root   func(ctx context.Context, addr string, newerThan uint64) (sets.Map, error) // nil: the fleet is alone
-	// before changes a node before it runs; nil: nothing.
+	root   func(ctx context.Context, addr string, newerThan uint64) (sets.Map, error) // if nil, the fleet has no other Sets
+	// before changes a node before it runs. It may be nil.
 	before func(*node)
 	ids    noIDs
 
@@ -62,7 +62,7 @@ type node struct {
 	done   chan struct{}
 	file   string
 	keys   seq.KeyHashers
-	room   atomic.Pointer[owner.Room] // of counters in an answer; nil: as it is
+	room   atomic.Pointer[owner.Room] // limit on the counters in an answer; if nil, the default
 }
 
 func newFleet(t *testing.T, spaces ...seq.Space) *fleet {

@@ -8,13 +8,13 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 )
 
-// healthPause is how often Ready is asked for grpc.health.v1: a lost quorum shows within
-// a lease of this node, and this comes on top.
+// healthPause is the time between two calls of Ready for grpc.health.v1. A lost quorum shows within a lease
+// of this node and healthPause.
 const healthPause = 200 * time.Millisecond
 
-// reportHealth makes grpc.health.v1 say what Ready says, under the empty name, and logs
-// each change once; and whether there is a quorum, under rpc.QuorumHealth. Both start as
-// NOT_SERVING; in leave they are shut down for good.
+// reportHealth sets the statuses of grpc.health.v1 until ctx ends. The empty name has the answer of Ready,
+// whose changes are logged. The name rpc.QuorumHealth says whether there is a quorum. Both start as
+// NOT_SERVING; leave shuts them down for good.
 func (s *Server) reportHealth(ctx context.Context, p *assembled) error {
 	tick := time.NewTicker(healthPause)
 	defer tick.Stop()

@@ -28,40 +28,41 @@ import (
 	"github.com/seqsvr/seqsvr/sets"
 )
 
-// Wiring is what a Node reaches the world by. The Server puts sockets and the machine's
-// clocks in, the simulator of tests/sim a network and clocks of its own.
+// Wiring connects a Node to the world. The Server uses sockets and the machine's clocks. The simulator of
+// tests/sim uses a network and clocks of its own.
 type Wiring struct {
 	Identity quorum.Identity // of the stores' cluster: Ref, N, R, W, Mapping, MaxLease
 	Stores   []quorum.NamedStore
-	Addr     string                                  // of this node, as callers and peers reach it
+	Addr     string                                  // of this node, for callers and peers
 	Secret   seq.Secret                              // of the session
 	Dial     func(addr string) (api.PeerConn, error) // to a peer; does not wait for it
-	DialSet  func(addr string) (api.PeerConn, error) // likewise to an AllocSvr of another Set; nil: Dial
+	DialSet  func(addr string) (api.PeerConn, error) // to an AllocSvr of another Set, likewise; if nil, Dial
 	Clock    clock.Clock
 	Wall     func() time.Time
-	// Stop is told why the process must end: the stores do not let it in.
+	// Stop is called with the reason if the process must end because the stores refuse it.
 	Stop func(error)
-	// Stale is told that a store has another member list, or that spaces may have been added: the
-	// owner of the node looks at the stores and calls Reconfigure and Extend. It must not block; nil: the list never changes.
+	// Stale is called when a store has another member list, or when spaces may have been added. The owner
+	// of the node then asks the stores, and calls Reconfigure and Extend. Stale must not block. If nil, the
+	// list never changes.
 	Stale func()
-	// Tell has W stores hear of a mapping to which a space was added. If nil, none can be added here.
+	// Tell sends a mapping with an added space to W stores. If nil, no space can be added here.
 	Tell func(ctx context.Context, m seq.Mapping) error
-	// Keys are how string keys are hashed, as long as the session lasts; nil: by seq.HashKey.
+	// Keys says how string keys are hashed during the session. If nil, seq.HashKey hashes them.
 	Keys keyhash.Entries
-	// First is what the Set had and knew when it was read before the start; zero: the cluster is alone.
+	// First is the Set's record and map, read before the start. If zero, the cluster has no other Sets.
 	First setdocs.First
-	// Parked is the file of parked counters; empty: none are kept.
+	// Parked is the path of the file of parked counters. If empty, none are parked.
 	Parked string
 	// Regions are nodes of other regions' clusters, which must make other snowflake IDs.
 	Regions []globalid.Region
-	// Audit takes down which snowflake IDs are handed out; nil: nothing does.
+	// Audit records which snowflake IDs are handed out. If nil, they are not recorded.
 	Audit *audit.Log
-	// Limits of what callers can make the node keep; nil: as Config says.
+	// Limits bound the memory that callers can make the node use. If nil, Config has the limits.
 	Limits *api.Limits
 }
 
-// Node is one AllocSvr without its process: no listener, no gossip, no search for the
-// stores. It owns nothing yet when it is made. Safe for concurrent use.
+// Node is one AllocSvr without its process. It has no listener and no gossip, and does not look for the
+// stores. A new Node owns no section. Safe for concurrent use.
 type Node struct {
 	cfg     Config
 	era     seq.Era
@@ -72,8 +73,8 @@ type Node struct {
 	keys    atomic.Pointer[keyhash.Entries]
 	growing sync.Mutex                                     // held by Extend
 	extend  func(ctx context.Context, m seq.Mapping) error // as Wiring.Tell
-	// require has the stores require a protocol of sessions. If nil, the node is no process of
-	// its own and all nodes are of one build.
+	// require makes the stores require a protocol of sessions. If nil, the node has no process of its own,
+	// and all nodes run the same build.
 	require func(ctx context.Context, protocol int) error
 
 	alloc     *Alloc
@@ -85,7 +86,7 @@ type Node struct {
 	ids       *globalid.Service // one of endpoints
 	tags      *segment.Service  // likewise
 	refused   *refusals
-	stores    atomic.Pointer[map[string]string] // what the stores are called, by address
+	stores    atomic.Pointer[map[string]string] // the names of the stores, by address
 	measured  []*measured
 }
 
@@ -158,7 +159,7 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	return n, nil
 }
 
-// Register puts the node's services on a server, all but the operators' one.
+// Register registers the node's services on a server, except the operators' service.
 func (n *Node) Register(srv grpc.ServiceRegistrar) {
 	a := n.alloc
 	pb.RegisterSequenceServer(srv, &api.Sequence{Cluster: n.ClusterID(), Incarnation: n.life, Zone: n.cfg.Zone, Sections: a.sections, RouteTable: a.routes, Sets: a.sets, Limits: n.limits, Keys: a.keyHashers, Unheard: n.look})
@@ -172,8 +173,8 @@ func (n *Node) Register(srv grpc.ServiceRegistrar) {
 	}
 }
 
-// rehash has the node hash string keys so from now on. seq.ErrConflict if it owns a section,
-// the keys of which are counted as before.
+// rehash makes the node hash string keys in a new way. It returns seq.ErrConflict if the node owns a
+// section, whose keys are counted in the old way.
 func (n *Node) rehash(keys keyhash.Entries) error {
 	n.growing.Lock()
 	defer n.growing.Unlock()
@@ -205,8 +206,8 @@ func (n *Node) rootMap(dial func(string) (api.PeerConn, error)) func(context.Con
 	}
 }
 
-// atRoot calls nodes of the root Set one after the other, until one does not fail for reasons of its
-// own.
+// atRoot calls the nodes of the root Set in turn, until one succeeds or fails for a reason that the others
+// share.
 func atRoot(ctx context.Context, addrs []string, dial func(string) (api.PeerConn, error), do func(context.Context, pb.SetsClient) error) error {
 	var errs []error
 	one := func(addr string, left int) error {
@@ -216,7 +217,7 @@ func atRoot(ctx context.Context, addrs []string, dial func(string) (api.PeerConn
 		}
 		defer func() { _ = conn.Close() }() // nothing is lost with a connection that will not close
 		patience := rootPatience
-		if end, ok := ctx.Deadline(); ok { // one that takes no packets does not use up what is for the others
+		if end, ok := ctx.Deadline(); ok { // leave time for the other addresses if one does not answer
 			patience = min(patience, time.Until(end)/time.Duration(left))
 		}
 		ctx, cancel := context.WithTimeout(ctx, patience)
@@ -239,22 +240,22 @@ func atRoot(ctx context.Context, addrs []string, dial func(string) (api.PeerConn
 	return err
 }
 
-// unanswered says whether there was no answer, or none in time.
+// unanswered reports whether there was no answer, or none in time.
 func unanswered(err error) bool {
 	code := rpc.CodeOf(err)
 	return code == pb.ErrorCode_ERROR_CODE_UNSPECIFIED || code == pb.ErrorCode_ERROR_CODE_DEADLINE
 }
 
-// ofNode says whether another node of the root Set may do better.
+// ofNode reports whether another node of the root Set may succeed.
 func ofNode(err error) bool {
 	return unanswered(err) || errors.Is(err, seq.ErrNoQuorum) || errors.Is(err, seq.ErrShuttingDown) || errors.Is(err, seq.ErrClockOff)
 }
 
-// rootPatience bounds how long a node of the root Set is waited for.
+// rootPatience bounds the wait for one node of the root Set.
 const rootPatience = 2 * time.Second
 
-// RegisterAdmin puts the operators' service on a server, without the view of the members
-// and the state of the stores that only a whole process has.
+// RegisterAdmin registers the operators' service on a server. Its replies lack the members and the stores'
+// state, which only a whole process has.
 func (n *Node) RegisterAdmin(srv grpc.ServiceRegistrar) {
 	pb.RegisterAdminServer(srv, n.admin(nil, func(context.Context) []*pb.StoreStatus { return nil }))
 }
@@ -274,12 +275,12 @@ func (n *Node) admin(view *membership.View, stores func(context.Context) []*pb.S
 	}
 }
 
-// tellNobody refuses spaces at a node that tells the stores nothing.
+// tellNobody refuses added spaces, because the node cannot tell the stores.
 func tellNobody(context.Context, seq.Mapping) error {
 	return fmt.Errorf("%w: this node is no process of its own and tells stores nothing", seq.ErrBadArgument)
 }
 
-// Ready is nil while this node serves everything that it should, else the reason why not.
+// Ready returns nil if this node serves all its sections, and otherwise the reason why not.
 func (n *Node) Ready() error {
 	if err := n.alloc.Ready(); err != nil {
 		return err
@@ -287,14 +288,13 @@ func (n *Node) Ready() error {
 	return n.ids.Ready()
 }
 
-// ClusterID is the cluster that the node belongs to.
+// ClusterID returns the id of the node's cluster.
 func (n *Node) ClusterID() string { return n.cluster }
 
-// Incarnation is the life of the cluster that the node belongs to. It is not known if the stores
-// did not tell it.
+// Incarnation returns the life of the node's cluster. It is not known if the stores did not tell it.
 func (n *Node) Incarnation() seq.Incarnation { return n.life }
 
-// runs are the goroutines that Run consists of; each ends with its context.
+// runs returns the functions that Run runs. Each ends with its context.
 func (n *Node) runs() []func(context.Context) error {
 	runs := []func(context.Context) error{n.leases.Run, n.alloc.Run}
 	for _, e := range n.endpoints {
@@ -303,8 +303,8 @@ func (n *Node) runs() []func(context.Context) error {
 	return runs
 }
 
-// Run gains, keeps and gives until ctx ends, and returns nil then, or why the node
-// cannot go on. It hands nothing over: Leave does, before ctx ends. Run works once.
+// Run serves until ctx ends, and then returns nil. If the node cannot go on, it returns the reason. Run
+// hands nothing over: call Leave before ctx ends. Run works once.
 func (n *Node) Run(ctx context.Context) error {
 	life, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -327,8 +327,8 @@ func (n *Node) Run(ctx context.Context) error {
 	return context.Cause(life)
 }
 
-// Leave hands everything over, and gives tags and worker ids up; what could not be
-// handed over is logged, and its leases run out. The node is of no use afterwards.
+// Leave hands every section over, and gives up tags and worker ids. If a section cannot be handed over,
+// Leave logs that, and the lease runs out. The node cannot be used afterwards.
 func (n *Node) Leave(ctx context.Context) {
 	if err := n.release(ctx); err != nil {
 		n.cfg.Logger.Warn("tags and worker ids not released", "error", err)
@@ -338,21 +338,20 @@ func (n *Node) Leave(ctx context.Context) {
 	}
 }
 
-// Close ends all messages that are under way. Call it after Run has returned.
+// Close cancels the messages under way. Call it after Run has returned.
 func (n *Node) Close() {
 	n.peers.Close()
 	n.group.Close()
 }
 
-// Sections lists the sections that the node owns or has sealed, for checks of the
-// invariants from outside.
+// Sections returns the sections that the node owns or has sealed, so that a test can check the invariants.
 func (n *Node) Sections() []section.View { return n.alloc.sections.Views() }
 
-// Counts are the takeovers, hand-overs and steps of the node since its start.
+// Counts returns the takeovers, hand-overs and steps of the node since its start.
 func (n *Node) Counts() (takeovers, handoffs, steps uint64) {
 	o := n.alloc.owner
 	return o.Takeovers(), o.Handoffs(), n.alloc.sections.Totals().Steps
 }
 
-// Memory is what the counters of UIDs take.
+// Memory returns the memory of the counters of UIDs.
 func (n *Node) Memory() section.Memory { return n.alloc.sections.Memory() }

@@ -20,7 +20,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// deafLeases are those of a node that only one of three stores answers.
+// deafLeases are the leases of a node that one of three stores answers.
 type deafLeases struct{ ownershiptest.Leases }
 
 func (deafLeases) Connected() int { return 1 }

@@ -56,7 +56,8 @@ func TestARaiseBeyondTheLargestJumpIsRefusedAndSparesItsNeighbours(t *testing.T)
 	if lines := a.raised(t); len(lines) > 0 {
 		t.Errorf("a refused raise left %v in the log", lines)
 	}
-	// The jump is that of the ceiling, not of the UID: up to it nobody is harmed.
+	// The bound holds for the jump of the ceiling, not of the UID. A raise up to the bound harms no other
+	// UID.
 	if got, err := a.Raise(ctx, space, seq.Plain(7), before+1000, section.Reach{}); err != nil || got != before+1000 {
 		t.Errorf("a raise by the largest jump: got %d, %v", got, err)
 	}

@@ -10,16 +10,16 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// refusals ends a node that the stores do not let in: its name is a live node's, its
-// lease is beyond their bound, or its session was ended, so that another has to begin.
+// refusals ends a node that the stores refuse. A live node may have its name, its lease may exceed their
+// bound, or they may have ended its session.
 type refusals struct {
 	stop      context.CancelCauseFunc
 	clock     quorum.Clock
 	needed    int
-	connected func() int  // how many stores have granted the session what still holds
+	connected func() int  // the number of stores at which the session's lease holds
 	ended     func() bool // too few stores are left that have not ended the session
 	leaving   func() bool // the node ends its session itself
-	stale     func()      // told of another member list; nil: nothing is told
+	stale     func()      // called if a store has another member list; may be nil
 
 	mu    sync.Mutex    // guards needed and the fields below
 	row   bool          // the name was refused, and no quorum has let the session in since
@@ -28,17 +28,17 @@ type refusals struct {
 }
 
 const (
-	// namePatience is how long the former life of a node may keep its name: its lease
-	// was granted by the same stores, so it is at most MaxLease.
+	// namePatience bounds how long the former life of a node may keep its name. The same stores granted its
+	// lease, so the lease is at most MaxLease.
 	namePatience = MaxLease + 2*time.Second
-	// nameSilence ends a row: renewals come every MaxLease/5 or faster, so one that was
-	// not refused for so long was not sent, or not answered. A refusal from before a
-	// pause or a partition says nothing about which node has the name after it.
+	// nameSilence ends a row. Renewals come every MaxLease/5 or faster. If none was refused for so long,
+	// none was sent or answered. A refusal before a pause or a partition does not tell which node has the
+	// name after it.
 	nameSilence = MaxLease / 2
 )
 
-// add takes a refusal in. A name may still be held by the process before this
-// one, whose lease must run out first; only a name that stays taken is fatal.
+// add handles a refusal. The process before this one may still hold the name until its lease runs out, so
+// only a name that stays taken is fatal.
 func (r *refusals) add(err error) {
 	if errors.Is(err, seq.ErrStaleEra) && r.stale != nil {
 		r.stale()

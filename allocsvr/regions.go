@@ -14,7 +14,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// checkRegions is seq.ErrBadArgument for addresses that are none, and files without addresses.
+// checkRegions returns seq.ErrBadArgument for invalid addresses, and for files without addresses.
 func (c Config) checkRegions() error {
 	if err := hostport.DialAll("regions:", c.Regions); err != nil {
 		return fmt.Errorf("%w: %w", seq.ErrBadArgument, err)
@@ -28,11 +28,12 @@ func (c Config) checkRegions() error {
 	return nil
 }
 
-// regionConns are connections to other regions, by address.
+// regionConns holds connections to other regions, by address.
 type regionConns map[string]*grpc.ClientConn
 
-// dialRegions connects to the other regions, and waits for none. This node's certificate, which
-// means nothing there, is not shown. Errors are of the files.
+// dialRegions makes connections to the other regions, and does not wait for them. It does not present this
+// node's certificate, which means nothing there. It returns an error if a file or an address cannot be
+// used.
 func dialRegions(c Config) (regionConns, error) {
 	if len(c.Regions) == 0 {
 		return nil, nil
@@ -70,7 +71,7 @@ func (r regionConns) close() error {
 	return errors.Join(errs...)
 }
 
-// all are the regions as the endpoint of IDs asks them.
+// all returns the regions for the ID service.
 func (r regionConns) all() (out []globalid.Region) {
 	for addr, conn := range r {
 		out = append(out, globalid.Region{Addr: addr, Ask: func(ctx context.Context) (*pb.SnowflakeNamespacesReply, error) {

@@ -41,7 +41,7 @@ type division struct {
 
 type state = quorum.RegisterState
 
-// nodesOfASet is how many nodes each Set has: every address is of one Set alone.
+// nodesOfASet is the number of nodes of each Set. Every address belongs to one Set.
 const nodesOfASet = 2
 
 func newDivision(t *testing.T, n int, spaces ...seq.Space) *division {
@@ -243,7 +243,7 @@ func (d *division) begin(to int, ranges ...sets.Range) *setadmin.Mover {
 	return d.mover(move.ID)
 }
 
-// mover is of a move that is open in the map.
+// mover returns a mover of an open move of the map, or nil if the move is not open.
 func (d *division) mover(id uint64) *setadmin.Mover {
 	d.t.Helper()
 	all, err := d.root.Map(d.t.Context())
@@ -411,9 +411,9 @@ func TestAMoveIsFinishedByAnotherWhereverItsCoordinatorEnded(t *testing.T) {
 	}
 }
 
-// Several coordinators move sections to and fro between three Sets, end anywhere, finish and take
-// back each other's moves, while nodes die and others start: no number is handed out twice, and in
-// the end every section is served.
+// Several coordinators move sections between three Sets, end anywhere, and finish or take back each other's
+// moves. Meanwhile nodes die and others start. No number is handed out twice, and in the end every section
+// is served.
 func TestMovesByManyCoordinatorsWithNodesThatDie(t *testing.T) {
 	d := newDivision(t, 3, user16())
 	stop := d.load(12)

@@ -71,8 +71,8 @@ func (d *division) settle(i int) setadmin.Settled {
 	return got
 }
 
-// A Set is restored from a backup that is older than moves from it and to it, some of them under
-// way. What it has is settled by the records of the others, and no number is handed out twice.
+// A Set is restored from a backup that is older than moves from it and to it, some of them under way. The
+// other Sets' records settle which sections it has, and no number is handed out twice.
 func TestARestoredSetServesOnlyWhatItIsSettledToHave(t *testing.T) {
 	for restored := range 3 {
 		t.Run(fmt.Sprint("Set ", restored), func(t *testing.T) {
@@ -128,8 +128,8 @@ func TestARestoredSetServesOnlyWhatItIsSettledToHave(t *testing.T) {
 			if err := goOn(); !errors.Is(err, setadmin.ErrRefused) {
 				t.Errorf("a coordinator that is late opened a section that was settled since: %v", err)
 			}
-			// This one seals where the section is, and then it has to stay there; where the map was made
-			// anew it cannot seal.
+			// The noted move seals the section, which then has to stay where it is. If the map itself was
+			// restored, the move cannot seal.
 			want := setadmin.ErrRefused
 			if restored == 0 {
 				want = setadmin.ErrTakenBack
@@ -155,9 +155,9 @@ func TestARestoredSetServesOnlyWhatItIsSettledToHave(t *testing.T) {
 	}
 }
 
-// The root was lost twice, and both times made anew of one backup: its map has forgotten how far the
-// section went in the other Set, and by the settlement in between. The other Set has not, whatever
-// became of that settlement's coordinator.
+// The root is lost twice, and restored both times from one backup. Its map has forgotten how far the
+// section went in the other Set, and the settlement in between. The other Set remembers both, wherever the
+// coordinator of that settlement ended.
 func TestWhatASettledSetBeginsAboveIsKnownWithoutItsDisksAndItsMap(t *testing.T) {
 	for _, at := range []func(proto.Message) bool{
 		nil, // it comes to its end

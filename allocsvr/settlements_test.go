@@ -146,8 +146,8 @@ func TestAMoveFromWhereASectionIsNotIsTakenBack(t *testing.T) {
 	d.next(uid)
 }
 
-// All Sets are lost at once, and all are restored, from backups that are older than moves to and fro
-// and than settlements. Each section is served by one Set again, above all that was handed out.
+// All Sets are lost at once, and restored from backups that are older than moves in both directions and
+// than settlements. Each section is served by one Set again, above every number that was handed out.
 func TestSetsThatAreAllRestoredAreSettledInAnyOrder(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {

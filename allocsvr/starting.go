@@ -15,12 +15,12 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// goodbye is how long calls at a starting server may take to end when the real one takes
-// the listener over; only a health.Watch takes any time.
+// goodbye bounds how long calls at a starting server may take to end when the real server takes the
+// listener over. Only a health.Watch takes any time.
 const goodbye = 50 * time.Millisecond
 
-// starting answers on the listener until the stores are reached: every call with the
-// reason why nothing is served yet, and grpc.health.v1 with NOT_SERVING.
+// starting answers on the listener until the stores are reached. It refuses every call with the reason why
+// nothing is served yet, and grpc.health.v1 answers NOT_SERVING.
 type starting struct {
 	lis  net.Listener
 	srv  *gate.Server
@@ -30,7 +30,7 @@ type starting struct {
 	why error
 }
 
-// startAnswering serves on lis until stop, with what the real server is configured with.
+// startAnswering serves on the listener until stop, with the configuration of the real server.
 func (s *Server) startAnswering() *starting {
 	w := &starting{lis: s.lis, done: make(chan struct{})}
 	w.missing(s.cfg.Stores)
@@ -42,12 +42,12 @@ func (s *Server) startAnswering() *starting {
 	h.SetServingStatus(rpc.QuorumHealth, gate.Serving(false))
 	go func() {
 		defer close(w.done)
-		_ = w.srv.Serve(borrowed{s.lis}) // a listener that fails does so for the real server, too
+		_ = w.srv.Serve(borrowed{s.lis}) // if the listener fails, it fails for the real server, too
 	}()
 	return w
 }
 
-// missing notes which stores are waited for.
+// missing records the stores that the start waits for.
 func (w *starting) missing(stores []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,7 +60,7 @@ func (w *starting) reason() error {
 	return w.why
 }
 
-// stop ends the answers. The listener goes on; callers that are connected connect again.
+// stop ends the answers. The listener stays open, and connected callers connect again.
 func (w *starting) stop() {
 	ended := make(chan struct{})
 	go func() {
@@ -77,14 +77,14 @@ func (w *starting) stop() {
 	borrowed{w.lis}.giveBack()
 }
 
-// deadliner is a listener whose Accept can be ended without closing it: *net.TCPListener.
+// deadliner is a listener, like *net.TCPListener, whose Accept can be ended without closing it.
 type deadliner interface{ SetDeadline(time.Time) error }
 
-// borrowed is a listener that outlives the server which it is given to: Close ends Accept
-// and leaves the listener as it is, for connections that come meanwhile.
+// borrowed is a listener that outlives its server. Its Close ends Accept and leaves the listener open, for
+// connections that come meanwhile.
 type borrowed struct{ net.Listener }
 
-// giveBack has Accept work again for the next one.
+// giveBack makes Accept work again for the next server.
 func (b borrowed) giveBack() {
 	if d, ok := b.Listener.(deadliner); ok {
 		_ = d.SetDeadline(time.Time{})

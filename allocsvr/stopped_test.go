@@ -14,10 +14,10 @@ import (
 	"github.com/seqsvr/seqsvr/sets"
 )
 
-// stopping is a clock that stands still from a moment on, as that of a paused virtual machine.
+// stopping is a clock that can stop, like the clock of a paused virtual machine.
 type stopping struct {
 	clock.Clock
-	at atomic.Int64 // 0: it goes on
+	at atomic.Int64 // the time at which the clock stopped; zero while it runs
 }
 
 func (s *stopping) Now() time.Duration {
@@ -41,7 +41,7 @@ func (d deaf) Renew(ctx context.Context, req quorum.RenewRequest) (quorum.RenewR
 	return d.Store.Renew(ctx, req)
 }
 
-// take asks one node for a number; false: it has none.
+// take takes a number at one node. It returns false if the node gives none.
 func (d *division) take(n *node, uid seq.UID) bool {
 	start := d.fleets[0].clock.Now()
 	ctx, cancel := context.WithTimeout(d.t.Context(), 300*time.Millisecond)

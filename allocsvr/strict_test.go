@@ -20,7 +20,7 @@ func TestStrictAnswersUnderNoOtherEpochThanItsOwn(t *testing.T) {
 		for _, row := range []struct {
 			name   string
 			change func(*quorum.Outcome)
-			want   error // nil: it serves
+			want   error // nil if it serves
 		}{
 			{"its own", func(*quorum.Outcome) {}, nil},
 			{"a higher round", func(o *quorum.Outcome) { o.Promised.Round++ }, seq.ErrNoLease},

@@ -12,16 +12,16 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// tellBound is for one node to answer that it goes by a change.
+// tellBound is the time that one node has to answer that it uses a change.
 const tellBound = time.Second
 
-// reread has this node go by the documents of tags and namespaces as they are after the call.
+// reread reads the documents of tags and namespaces again, and uses them.
 func (n *Node) reread(ctx context.Context) error {
 	return errors.Join(n.tags.Refresh(ctx), n.ids.Refresh(ctx))
 }
 
-// tell returns a function that has the node of another session go by a change. A node of a build of before
-// cannot be told: it goes by it within that time, which the function then returns.
+// tell returns a function that makes the node of another session use a change. It returns within for a node
+// of an older build, which cannot be told but reads the change within that time.
 func (n *Node) tell(within time.Duration) func(context.Context, seq.Session) (time.Duration, error) {
 	return func(ctx context.Context, session seq.Session) (time.Duration, error) {
 		for _, v := range n.leases.Sessions() {

@@ -14,35 +14,34 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Config is what an Arbiter is made of. All is required.
+// Config holds the parts of an Arbiter. All fields are required.
 type Config struct {
 	Name     string     // of this node
 	Weight   uint32     // of this node
-	Zone     string     // of this node; empty: none is known
+	Zone     string     // of this node; may be empty
 	Expect   int        // how many nodes the first table waits for
 	Sections func() int // of the mapping that this node knows
 	Routes   *Routes
 	Lease    *Lease
 	Term     time.Duration // how long a lease lasts
-	// Present are the live nodes by name, this one among them.
+	// Present returns the live nodes by name. This node is among them.
 	Present func() map[string]quorum.SessionView
-	// Awaited says that a node of the table, though not alive, is likely to come.
+	// Awaited reports whether a node of the table that is not alive is likely to come.
 	Awaited func(name string, now time.Duration) bool
-	// Leaving says that this node plans nothing any more.
+	// Leaving reports whether this node plans no longer.
 	Leaving func() bool
 	Clock   clock.Clock
 	Logger  *slog.Logger
 }
 
-// Arbiter plans which node should own what, while this node holds the lease for it. It never
-// touches another node: it writes the route table, and every node follows it. Safe for
-// concurrent use.
+// Arbiter plans the owners of sections while this node holds the arbiter's lease. It calls no other node:
+// it writes the route table, and every node follows the table. Safe for concurrent use.
 type Arbiter struct {
 	cfg     Config
 	look    *wake.Signal
 	started time.Duration
 
-	mu       sync.Mutex               // guards alive, lost, emptying
+	mu       sync.Mutex               // of nodes that did not leave
 	alive    map[string]spell         // the live nodes
 	lost     []loss                   // of nodes that did not leave
 	emptying map[string]time.Duration // since when a node is left to empty itself
@@ -57,12 +56,12 @@ func New(cfg Config) *Arbiter {
 // Look has Run look soon: a node came or went, or the table changed.
 func (r *Arbiter) Look() { r.look.Kick() }
 
-// emptyPatience is how long a node that is drained or leaves is left to hand its sections
-// over itself.
+// emptyPatience is the time that a drained or leaving node has to hand over its sections before a new table
+// takes them away.
 const emptyPatience = 10 * time.Second
 
-// leftToItself says whether some live node that is drained or leaves still has sections
-// and time to hand them over; its own way of doing so is gentler than a new table.
+// leftToItself reports whether a live node that is drained or leaves still has sections, and time to hand
+// them over. Its own hand-over disturbs callers less than a new table does.
 func (r *Arbiter) leftToItself(t *seq.RouteTable, now time.Duration) bool {
 	live := r.cfg.Present()
 	r.mu.Lock()
@@ -96,10 +95,10 @@ type loss struct {
 	at   time.Duration
 }
 
-// defaultWeight is a node's until it has written its own into the table.
+// defaultWeight is the weight of a node that has not written its own into the table.
 const defaultWeight = 100
 
-// Pauses of the arbiter: Tick is from one look to the next.
+// Pauses of the arbiter. Tick is the time between two looks.
 const (
 	Tick         = 200 * time.Millisecond
 	firstTable   = 3 * time.Second  // how long the first table waits for ExpectAllocs
@@ -126,8 +125,7 @@ func (r *Arbiter) Run(ctx context.Context) {
 	}
 }
 
-// tellSelf writes this node's own weight and zone into the table, where the arbiter
-// reads them.
+// tellSelf writes this node's weight and zone into the table, where the arbiter reads them.
 func (r *Arbiter) tellSelf(ctx context.Context) {
 	differs := func(t *seq.RouteTable) int {
 		if i := t.Index(r.cfg.Name); i >= 0 && (t.Nodes[i].Weight != r.cfg.Weight || t.Nodes[i].Zone != r.cfg.Zone) {
@@ -157,7 +155,8 @@ func (r *Arbiter) tellSelf(ctx context.Context) {
 	}
 }
 
-// elected says whether this node is the arbiter, and has it try to be where none is.
+// elected reports whether this node is the arbiter. If no node is the arbiter, this node tries to become
+// it.
 func (r *Arbiter) elected(ctx context.Context, pause *time.Duration) bool {
 	if r.cfg.Lease.Held(r.cfg.Clock.Now()) {
 		return true
@@ -177,9 +176,9 @@ func (r *Arbiter) elected(ctx context.Context, pause *time.Duration) bool {
 	return false
 }
 
-// watch keeps since when each node is alive, and when nodes were lost. A session
-// that ends before its lease has run out was ended on purpose: its node left, or
-// a supervisor knew of its death; that is nothing to be suspicious of.
+// watch records since when each node is alive, and when nodes were lost. A session that ends before its
+// lease was ended on purpose, because its node left or a supervisor knew of its death. Such an end is not
+// suspicious.
 func (r *Arbiter) watch(now time.Duration) {
 	live := r.cfg.Present()
 	r.mu.Lock()
@@ -205,9 +204,9 @@ func (r *Arbiter) watch(now time.Duration) {
 	}
 }
 
-// losses is how many nodes were lost lately. Those of one zone, where nodes of two others are
-// known, are one loss: that a zone falls away is what zones are named for, while a network that
-// fails around the arbiter takes nodes of several. Needs r.mu.
+// losses returns the number of nodes lost lately. If three zones are known, the loss of nodes in one zone
+// counts as one loss, because zones are named for failing as a whole. A network that fails around the
+// arbiter takes nodes of several zones. Needs r.mu.
 func (r *Arbiter) losses(t *seq.RouteTable) int {
 	if len(t.Zones()) < 3 {
 		return len(r.lost)
@@ -226,7 +225,7 @@ func (r *Arbiter) losses(t *seq.RouteTable) int {
 	return len(r.lost)
 }
 
-// aliveFor is for how long the session has been alive; nothing until watch has seen it.
+// aliveFor returns the time since watch first saw the session alive, or zero if watch has not seen it.
 // Needs r.mu.
 func (r *Arbiter) aliveFor(name string, s seq.Session, now time.Duration) time.Duration {
 	if spell, ok := r.alive[name]; ok && spell.session == s {
@@ -261,7 +260,7 @@ func (r *Arbiter) plan(ctx context.Context, force bool) error {
 	return err
 }
 
-// enough says whether the first table need not wait any longer.
+// enough reports whether the first table can be written now.
 func (r *Arbiter) enough() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -281,11 +280,11 @@ func (r *Arbiter) input(t *seq.RouteTable, force bool) placement.Input {
 		}
 		return defaultWeight
 	}
-	zone := map[string]string{r.cfg.Name: r.cfg.Zone} // those of others are in the table
+	zone := map[string]string{r.cfg.Name: r.cfg.Zone} // the table has the zones of the other nodes
 	if force {
 		r.lost = nil
 	}
-	// Whoever wrote the table may have heard of spaces that this node has not.
+	// The writer of the table may know spaces that this node does not know.
 	sections := max(r.cfg.Sections(), len(t.Sections))
 	in := placement.Input{
 		Config: placement.Config{Budget: max(1, sections/2)},

@@ -11,36 +11,36 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Lease is that by which one node at a time is the arbiter: that of a register
-// like a section's, whose value has no meaning.
+// Lease makes one node at a time the arbiter. It is a lease on a register like a section's, whose value has
+// no meaning.
 type Lease struct {
 	holder *ownership.Holder
 	log    *slog.Logger
 
-	mu    sync.Mutex // guards epoch and hold
+	mu    sync.Mutex // zero if this node does not own the lease
 	epoch seq.Epoch  // zero: not ours
 	hold  ownership.Lease
 }
 
-// NewLease is a lease that is not held.
+// NewLease returns a lease that is not held.
 func NewLease(h *ownership.Holder, log *slog.Logger) *Lease { return &Lease{holder: h, log: log} }
 
-// Held says whether this node is still the arbiter: no other can be one at now.
+// Held reports whether this node is still the arbiter. If so, no other node can be the arbiter at now.
 func (l *Lease) Held(now time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.hold != nil && now < l.hold.Until()
 }
 
-// Owned says whether the lease was acquired and not lost, even if it has lapsed for now.
+// Owned reports whether the lease was acquired and not lost, even if it has lapsed for now.
 func (l *Lease) Owned() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.epoch.IsZero()
 }
 
-// Lost tells that a store gave the register to another session: the lease is forgotten if it
-// is still under the epoch.
+// Lost is called when a store gave the register to another session. It forgets the lease if the lease still
+// has the epoch.
 func (l *Lease) Lost(epoch seq.Epoch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +49,7 @@ func (l *Lease) Lost(epoch seq.Epoch) {
 	}
 }
 
-// clear makes the lease not ours. Needs l.mu.
+// clear marks the lease as not owned. Needs l.mu.
 func (l *Lease) clear() {
 	if l.hold != nil {
 		l.hold.Drop()
@@ -57,8 +57,8 @@ func (l *Lease) clear() {
 	l.hold, l.epoch = nil, seq.Epoch{}
 }
 
-// Acquire tries to become the arbiter. after is how long the lease of the present one lasts,
-// 0 if unknown.
+// Acquire tries to become the arbiter. It returns in after how long the present arbiter's lease lasts, or
+// zero if that is unknown.
 func (l *Lease) Acquire(ctx context.Context) (ok bool, after time.Duration) {
 	b := &bid{l: l}
 	for _, g := range ownership.Acquire(ctx, l.holder, []*bid{b}) {
@@ -67,7 +67,7 @@ func (l *Lease) Acquire(ctx context.Context) (ok bool, after time.Duration) {
 	return ok, b.after
 }
 
-// keep takes the hold in, unless the epoch was lost meanwhile.
+// keep stores the hold, unless the epoch was lost meanwhile.
 func (l *Lease) keep(epoch seq.Epoch, hold ownership.Lease) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,7 +79,7 @@ func (l *Lease) keep(epoch seq.Epoch, hold ownership.Lease) bool {
 	return true
 }
 
-// Release gives the lease up, so that another node is the arbiter at once.
+// Release gives up the lease, so that another node can be the arbiter at once.
 func (l *Lease) Release(ctx context.Context) {
 	l.mu.Lock()
 	epoch := l.epoch

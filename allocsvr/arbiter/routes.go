@@ -18,13 +18,13 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Table is a route table with its wire form, made once and shared.
+// Table is a route table with its wire form, which is encoded once and shared.
 type Table struct {
 	*seq.RouteTable
 	Wire *pb.RouteTable
 }
 
-// Version is that of the table, 0 without one.
+// Version returns the version of the table, or 0 if there is no table.
 func (t *Table) Version() uint64 {
 	if t == nil {
 		return 0
@@ -32,7 +32,7 @@ func (t *Table) Version() uint64 {
 	return t.RouteTable.Version
 }
 
-// Owner is the desired owner; ok is false without a table.
+// Owner returns the desired owner. If there is no table, ok is false.
 func (t *Table) Owner(id seq.SectionID) (seq.Node, bool) {
 	if t == nil {
 		return seq.Node{}, false
@@ -40,8 +40,7 @@ func (t *Table) Owner(id seq.SectionID) (seq.Node, bool) {
 	return t.RouteTable.Owner(id)
 }
 
-// Gives is false if the table says that the node, alive as that session, is to be given
-// nothing.
+// Gives reports whether the table lets the node, alive as the session, be given sections.
 func (t *Table) Gives(name string, s seq.Session) bool {
 	if t == nil {
 		return true
@@ -50,7 +49,7 @@ func (t *Table) Gives(name string, s seq.Session) bool {
 	return i < 0 || t.Nodes[i].Takes(s)
 }
 
-// Leaves is true if the table says that the node's session has begun to leave.
+// Leaves reports whether the table says that the node's session has begun to leave.
 func (t *Table) Leaves(name string, s seq.Session) bool {
 	if t == nil {
 		return false
@@ -65,20 +64,20 @@ type Documents interface {
 	SwapDocument(ctx context.Context, session seq.Session, reg seq.Register, old uint64, body []byte) (quorum.Document, error)
 }
 
-// RoutesConfig is what Routes are made of. All is required.
+// RoutesConfig holds the parts of Routes. All fields are required.
 type RoutesConfig struct {
 	Name      string // of this node, for the log of decisions
 	Session   seq.Session
 	Mapping   seq.Mapping
 	Documents Documents
-	// Heard is the version that the stores told of last.
+	// Heard returns the latest version that the stores reported.
 	Heard  func() uint64
 	Clock  clock.Clock
 	Wall   func() time.Time
 	Logger *slog.Logger
 }
 
-// Routes is the newest route table that this node knows. Safe for concurrent use.
+// Routes holds the newest route table that this node knows. Safe for concurrent use.
 type Routes struct {
 	cfg     RoutesConfig
 	current atomic.Pointer[Table]
@@ -87,19 +86,19 @@ type Routes struct {
 	changed []func()
 }
 
-// NewRoutes makes Routes that know no table yet.
+// NewRoutes returns Routes without a table.
 func NewRoutes(cfg RoutesConfig) *Routes { return &Routes{cfg: cfg, look: wake.New()} }
 
-// OnChange has f called after a newer table was adopted. Call it before the first use.
+// OnChange registers f, which is called after each newer table. Call it before the first use.
 func (r *Routes) OnChange(f func()) { r.changed = append(r.changed, f) }
 
-// Table is nil as long as none is known.
+// Table returns the newest table, or nil if none is known.
 func (r *Routes) Table() *Table { return r.current.Load() }
 
-// Look has Follow look at the stores soon.
+// Look makes Follow read from the stores soon.
 func (r *Routes) Look() { r.look.Kick() }
 
-// Adopt takes a table if it is newer than the one at hand.
+// Adopt takes a table if it is newer than the current table.
 func (r *Routes) Adopt(t *seq.RouteTable) bool {
 	next := &Table{RouteTable: t, Wire: rpc.RoutesToProto(t)}
 	for {
@@ -116,7 +115,7 @@ func (r *Routes) Adopt(t *seq.RouteTable) bool {
 	}
 }
 
-// Hint tells of a version that another node has: gossip spreads the number only.
+// Hint is called with a version that another node has. Gossip sends the version only, not the table.
 func (r *Routes) Hint(version uint64) {
 	for {
 		old := r.hint.Load()
@@ -130,9 +129,10 @@ func (r *Routes) Hint(version uint64) {
 	}
 }
 
-// Follow reads the table when a newer version is heard of, and now and then, until ctx ends.
+// Follow reads the table when another node or a store has a newer version, and from time to time, until ctx
+// ends.
 func (r *Routes) Follow(ctx context.Context) {
-	// News of a newer version kicks; this is for the first table, and after a failed read.
+	// A newer version wakes Follow. The tick is for the first table, and for a read that failed.
 	const every = 100 * time.Millisecond
 	last := time.Duration(-1)
 	for r.look.Wait(ctx, every) {
@@ -152,7 +152,7 @@ func (r *Routes) Follow(ctx context.Context) {
 	}
 }
 
-// Load reads the table from the stores and adopts it. Version 0: none yet.
+// Load reads the table from the stores and adopts it. Version 0 means that no table exists yet.
 func (r *Routes) Load(ctx context.Context) (*seq.RouteTable, error) {
 	doc, err := r.cfg.Documents.LoadDocument(ctx, r.cfg.Session, seq.RoutesRegister)
 	if err != nil {
@@ -180,13 +180,12 @@ func decodeRoutes(body []byte, m seq.Mapping) (*seq.RouteTable, error) {
 	return rpc.RoutesFromProto(&wire, m)
 }
 
-// ErrUnchanged tells Routes.Change that there is nothing to write.
+// ErrUnchanged tells Routes.Change that nothing is to be written.
 var ErrUnchanged = errors.New("unchanged")
 
-// Change replaces the table by compare-and-swap: change gets a copy of the
-// newest one and alters it. It is called again when another writer was faster, or
-// when the outcome of the write is unknown, so it must be idempotent.
-// Events are written to the log of decisions after the table.
+// Change replaces the table by compare-and-swap. The function change gets a copy of the newest table and
+// alters it. It is called again if another writer was faster or the outcome of the write is unknown, so it
+// must be idempotent. Events are written to the log of decisions after the table.
 func (r *Routes) Change(ctx context.Context, change func(t *seq.RouteTable) ([]Event, error)) (*seq.RouteTable, error) {
 	for {
 		cur, err := r.Load(ctx)
@@ -218,7 +217,7 @@ func (r *Routes) Change(ctx context.Context, change func(t *seq.RouteTable) ([]E
 		}
 		next.Version = doc.Version
 		r.Adopt(next)
-		// The log is for people: nothing waits for it to be mended.
+		// The log is for people, so no caller waits for it to be mended.
 		if err := r.Record(ctx, events); err != nil {
 			r.cfg.Logger.Warn("events not recorded", "error", err)
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// The loss of a zone is what standbys elsewhere are for: the arbiter goes on planning. Nodes of
-// several zones that go at once may be a network that fails, as may those of one of two.
+// If the nodes of one zone are lost, the arbiter goes on planning, because standbys are elsewhere. If nodes
+// of several zones go at once, the network may have failed. So it is for one of two zones.
 func TestTheNodesOfAZoneThatGoTogetherFreezeNothing(t *testing.T) {
 	const lease = time.Second
 	for _, row := range []struct {

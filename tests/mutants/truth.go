@@ -1,6 +1,7 @@
 package main
 
-// truthMutants are those of clocks that worker ids are held against, and of changes that are answered once they are true.
+// truthMutants break two groups of rules: the clocks that bound worker ids, and the changes that are
+// answered once they are true.
 var truthMutants = []mutant{
 	{rule: "one-bound-of-clocks", name: "on etcd any mark is taken", file: "internal/etcd/etcdstore/walls.go", in: []string{"internal/etcd/etcdstore"}, edits: []edit{
 		{"	if beyond*2 < len(votes) ||", "	if beyond >= 0 ||"}}},

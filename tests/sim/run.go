@@ -37,7 +37,7 @@ type Options struct {
 	Late               bool // a space is added while it runs, with operators and one cluster
 	Scarce             bool // until all is healed, nodes have hardly any memory for counters, and fold them
 	Trace              bool // keep the events; Result.Events reads them
-	// still leaves nothing to chance: clocks run true. sectionsWanted is for scenarios.
+	// If still is true, clocks run true, and nothing depends on chance. Scenarios set sectionsWanted.
 	still          bool
 	sectionsWanted uint32
 	// Faults are used instead of the ones that the seed gives, if not nil.
@@ -160,8 +160,8 @@ type Result struct {
 	Events func(most int) []string `json:"-"`
 }
 
-// Run simulates one cluster. It must be called in a bubble of testing/synctest. dir is
-// for the files that allocators keep on their own disks.
+// Run simulates one cluster. It must be called in a bubble of testing/synctest. Allocators keep the files
+// of their own disks in dir.
 func Run(o Options, dir string) Result {
 	w := newWorld(o, dir)
 	faults := o.Faults

@@ -7,12 +7,12 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// balance gives sections to nodes that hold less than half of their fair share and
-// have been alive for long enough, up to that share, out of what others hold above
-// theirs. Between half and the whole share nothing moves: the margin is what keeps
-// two views that differ by a little from passing sections to and fro.
+// balance gives sections to nodes that hold less than half of their fair share and have been alive for long
+// enough. Such a node gets up to its share, from nodes that hold more than theirs. Between half and the
+// whole share nothing moves. Because of this margin, two views that differ a little do not pass sections
+// back and forth.
 //
-// A move lowers the sum over all nodes of |held - fair|, so that plans end.
+// A move lowers the sum over all nodes of |held - fair|, so plans end.
 func (p *planner) balance() {
 	if p.makeshift {
 		return // nodes that are drained or leave hold what they must, and are given nothing for balance
@@ -33,7 +33,7 @@ func (p *planner) balance() {
 	}
 }
 
-// balancer is the state of one balance; held and fair are by node, in sections.
+// balancer is the state of one balance. The slices held and fair are indexed by node and count sections:
 // sum(held) == sum(fair) == all sections.
 type balancer struct {
 	*planner
@@ -61,13 +61,13 @@ func (b *balancer) weigh() {
 	}
 }
 
-// lacks says that a whole section more leaves node i within its share.
+// lacks reports whether node i stays within its share with one section more.
 func (b *balancer) lacks(i int16) bool { return b.held[i]+1 <= b.fair[i] }
 
 func (b *balancer) spares(i int16) bool { return b.held[i] > b.fair[i] }
 
-// fillPools ranks for each taker what each giver may lose: first the sections that
-// rendezvous would give to the taker, then those where it comes second, and so on.
+// fillPools ranks, for each taker, the sections that each giver may lose. First come the sections that
+// rendezvous hashing would give to the taker, then the sections where the taker is second, and so on.
 func (b *balancer) fillPools() {
 	type candidate struct {
 		id    seq.SectionID
@@ -111,8 +111,8 @@ func (b *balancer) fillPools() {
 	}
 }
 
-// moveOne moves the best section from the fullest node to the emptiest taker;
-// false when nothing more can be moved.
+// moveOne moves the best section from the fullest node to the emptiest taker. It returns false if nothing
+// more can be moved.
 func (b *balancer) moveOne() bool {
 	takers := slices.DeleteFunc(slices.Clone(b.takers), func(t int16) bool { return !b.lacks(t) })
 	slices.SortFunc(takers, func(x, y int16) int {
@@ -132,8 +132,8 @@ func (b *balancer) moveOne() bool {
 	return false
 }
 
-// fullest is the node furthest above its share that has something for the taker,
-// and what it has; NoNode if there is none.
+// fullest returns the node furthest above its share that has a section for the taker, and that section. If
+// there is none, it returns NoNode.
 func (b *balancer) fullest(taker int16) (giver int16, id seq.SectionID) {
 	giver = seq.NoNode
 	for i := range b.nodes {

@@ -17,10 +17,10 @@ type Node struct {
 	Addr     string // gRPC address for callers and peers
 	Session  seq.Session
 	Weight   uint32        // for a node new to the table; 0 is NormalWeight
-	Zone     string        // for a node new to the table; empty: none is known
+	Zone     string        // for a node new to the table; may be empty
 	AliveFor time.Duration // how long it has been seen alive without a break
-	// Awaited: it was not seen since the start of the node that plans and may still come, as another
-	// session than the one named, which may have left.
+	// Awaited means that the planning node has not seen the node since its own start, and that the node may
+	// still come. It would come as another session than Session, which may have left.
 	Awaited bool
 }
 
@@ -32,11 +32,11 @@ const (
 	DefaultDwell        = 30 * time.Second
 	DefaultBudgetParts  = 16 // Budget is this part of all sections
 	DefaultMassFraction = 1.0 / 3
-	// massFloor: a single node is never a mass, however small the cluster is.
+	// massFloor is the least number of nodes in a mass loss, however small the cluster is.
 	massFloor = 2
 )
 
-// Config holds the limits of what is moved. The zero value means the defaults.
+// Config limits the moves. The zero value means the defaults.
 type Config struct {
 	Dwell        time.Duration // how long a node must have been alive before sections move to it for balance
 	Budget       int           // most sections moved for balance in one plan; at least 1
@@ -61,10 +61,10 @@ type Input struct {
 	Table    *seq.RouteTable // the newest; Version 0 before the first; never nil
 	Sections int             // of the mapping, 1 to seq.MaxSections
 	Live     []Node          // in any order
-	Owners   []string        // effective owners by section as the stores know them; "" or too short: unknown; may be nil
+	Owners   []string        // effective owners by section, from the stores; may be nil or short, and "" means unknown
 
 	LostWithinMinute int  // nodes lost within the last minute
-	KnownNodes       int  // nodes of which those were lost
+	KnownNodes       int  // the nodes among which those were lost
 	Force            bool // an operator's rebalance: no dwell, no budget, lifts a freeze
 
 	Config
@@ -90,8 +90,8 @@ const (
 	KindRebalance = "rebalance" // an operator had everything placed afresh
 )
 
-// Plan gives the table that should replace in.Table, and why; nil and nil when
-// nothing is to change. next.Version is left as it was, for the writer to set.
+// Plan returns the table that should replace in.Table, and the changes with their reasons. It returns nil
+// and nil if nothing is to change. It leaves next.Version for the writer to set.
 func Plan(in Input) (next *seq.RouteTable, changes []Change) {
 	if in.Sections <= 0 {
 		return nil, nil
@@ -133,8 +133,8 @@ func freeze(in Input) (*seq.RouteTable, []Change) {
 	return next, []Change{{Kind: KindFreeze, Reason: next.Frozen}}
 }
 
-// thaw lifts a freeze once no node was lost for a minute and enough nodes are live;
-// moves begin with the plan after it.
+// thaw lifts a freeze once no node was lost for a minute and enough nodes are live. The next plan makes
+// moves again.
 func thaw(in Input) (*seq.RouteTable, []Change) {
 	enough := (1 - in.MassFraction) * float64(in.KnownNodes)
 	if in.LostWithinMinute > 0 || exceeds(enough, float64(len(in.Live))) {
@@ -146,7 +146,7 @@ func thaw(in Input) (*seq.RouteTable, []Change) {
 	return next, []Change{{Kind: KindUnfreeze, Reason: reason}}
 }
 
-// exceeds is a > b, with room for the rounding of fractions such as a third.
+// exceeds reports whether a > b, with a margin for the rounding of fractions such as a third.
 func exceeds(a, b float64) bool { return a > b+1e-9 }
 
 func same(a, b *seq.RouteTable) bool {
@@ -154,7 +154,7 @@ func same(a, b *seq.RouteTable) bool {
 		slices.Equal(a.Sections, b.Sections) && maps.Equal(a.Pins, b.Pins)
 }
 
-// node is what the plan knows of next.Nodes at the same index.
+// node is the planner's view of the node of next.Nodes at the same index.
 type node struct {
 	hash     uint64
 	weight   float64 // >= 1
@@ -164,17 +164,16 @@ type node struct {
 	aliveFor time.Duration
 }
 
-// planner builds one plan. len(nodes) == len(next.Nodes); indices of in.Table stay
-// valid until forget.
+// planner builds one plan. len(nodes) == len(next.Nodes), and indices of in.Table stay valid until forget.
 type planner struct {
 	in     Input
 	next   *seq.RouteTable
-	before []seq.Placement // what next.Sections was at the start, every index sound
+	before []seq.Placement // next.Sections at the start, with valid indices only
 	nodes  []node
 
 	first     bool // no table yet
 	zoned     bool // nodes are in two zones at least
-	makeshift bool // every live node is drained or leaves: they have to do
+	makeshift bool // every live node is drained or leaves, so these nodes keep the sections
 	changes   []Change
 }
 
@@ -188,8 +187,8 @@ func newPlanner(in Input) *planner {
 	return p
 }
 
-// soundSections makes the table cover the sections of the mapping with indices
-// that point to nodes; only a damaged table is altered by it.
+// soundSections makes the table cover the sections of the mapping, with indices that point to nodes. It
+// changes only a damaged table.
 func (p *planner) soundSections() {
 	t := p.next
 	t.Sections = t.Sections[:min(len(t.Sections), p.in.Sections)]
@@ -252,8 +251,8 @@ func (p *planner) refresh(known *seq.Node, now Node) {
 	known.Addr, known.Session = now.Addr, now.Session
 }
 
-// judge says which nodes are fit: those that are live and neither drained nor leaving; if
-// there is none, those that are live.
+// judge marks the fit nodes. A node is fit if it is live and neither drained nor leaving. If no such node
+// exists, all live nodes are fit.
 func (p *planner) judge() {
 	p.makeshift = true
 	for i := range p.nodes {

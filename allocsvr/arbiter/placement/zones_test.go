@@ -11,7 +11,8 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// inZones gives live nodes of normal weight, "a1", "a2" ... in zone "a" and so on; "" is none.
+// inZones returns live nodes of normal weight, "a1", "a2" ... in zone "a" and so on. The name "" means no
+// zone.
 func inZones(d time.Duration, counts map[string]int) (nodes []Node) {
 	for _, zone := range []string{"", "a", "b", "c", "d"} {
 		for i := range counts[zone] {
@@ -26,8 +27,7 @@ func without(nodes []Node, zone string) []Node {
 	return slices.DeleteFunc(slices.Clone(nodes), func(n Node) bool { return n.Zone == zone })
 }
 
-// wantApart fails where standbys could be in zones apart and are not. fit are the nodes that may
-// be given sections.
+// wantApart fails if standbys are not in zones apart and could be. The nodes of fit may be given sections.
 func wantApart(t fatal, table *seq.RouteTable, fit map[string]bool) {
 	t.Helper()
 	zone := func(i int16) string { return table.Nodes[i].Zone }
@@ -79,8 +79,8 @@ func TestAStandbyIsInAnotherZoneWhateverTheTableWas(t *testing.T) {
 	})
 }
 
-// What zones change is who stands by: owners are the same as without them, and so are the
-// bounds of what moves.
+// Zones change the standbys only. The owners are the same as without zones, and so are the bounds of the
+// moves.
 func TestZonesMoveNoSection(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := drawNodes(t, "nodes")
@@ -109,8 +109,8 @@ func TestZonesMoveNoSection(t *testing.T) {
 	})
 }
 
-// takenOver counts by node what it has once the nodes of a zone are dead and their standbys, or
-// second standbys, have taken over.
+// takenOver counts the sections of each node after the nodes of a zone have died and their first or second
+// standbys have taken over.
 func takenOver(table *seq.RouteTable, zone string) map[string]int {
 	has := map[string]int{}
 	for _, p := range table.Sections {

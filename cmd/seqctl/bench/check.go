@@ -164,12 +164,12 @@ func (v verdict) write(w io.Writer, format ui.Format) error {
 	}
 	t := ui.NewTable("check", "reached", "wanted", "verdict")
 	for _, c := range v.Checks {
-		word, cell := "at most ", ui.Cell{Text: "PASS", Color: ui.Green}
+		word, cell := "at most ", ctl.State("PASS", true)
 		if c.AtLeast {
 			word = "at least "
 		}
 		if !c.Pass {
-			cell = ui.Cell{Text: "FAIL", Color: ui.Red}
+			cell = ctl.State("FAIL", false)
 		}
 		t.Row(c.Name, figure(c.Reached, c.Unit), word+figure(c.Limit, c.Unit), cell)
 	}

@@ -108,16 +108,16 @@ func currentRows(space string, ids []survey.CounterID, values []client.Value) ([
 func currentTable(rows []currentRow) *ui.Table {
 	t := ui.NewTable("space", rows[0].Column(), "current", "exact", "last taken")
 	for _, r := range rows {
-		taken, current := "", text(r.Current)
+		taken, current := "", Digits(r.Current)
 		if r.LastTakenUnix != 0 {
 			taken = time.Unix(r.LastTakenUnix, 0).Format(time.DateTime)
 		}
 		exact := any("exact")
 		switch {
 		case r.Error != "":
-			current, exact = "-", ui.Cell{Text: "error", Color: ui.Red}
+			current, exact = "-", State("error", false)
 		case !r.Exact:
-			exact = ui.Cell{Text: "upper bound", Color: ui.Yellow}
+			exact = Pending("upper bound")
 		}
 		t.Row(r.Space, r.CounterID.String(), current, exact, taken)
 	}

@@ -35,7 +35,7 @@ func eventsCommand() *cobra.Command {
 		return ui.Print(stdout, format, rows, func() *ui.Table {
 			t := ui.NewTable("id", "time", "by", "kind", "subject", "reason")
 			for _, r := range rows {
-				t.Row(text(r.ID), survey.Stamp(r.UnixMS), r.Node, r.Kind, r.Subject, r.Reason)
+				t.Row(Digits(r.ID), survey.Stamp(r.UnixMS), r.Node, r.Kind, r.Subject, r.Reason)
 			}
 			return t
 		})

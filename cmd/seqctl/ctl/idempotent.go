@@ -81,7 +81,7 @@ func lookupCommand() *cobra.Command {
 			return ui.Print(stdout, format, r, func() *ui.Table {
 				first, last := "-", "-"
 				if found {
-					first, last = text(r.First), text(r.Last)
+					first, last = Digits(r.First), Digits(r.Last)
 				}
 				return ui.NewTable("space", id.Column(), "request id", "found", "first", "last").Row(r.Space, id.String(), r.RequestID, found, first, last)
 			})

@@ -121,14 +121,14 @@ func leasesTable(rows []leaseRow) *ui.Table {
 	t := ui.NewTable("section", "node", "session", "round", "max", "lease left", "desired", "standbys", "zones")
 	for _, r := range rows {
 		if r.Set != "" { // what this Set has of it is of before it moved
-			t.Row(text(r.Section), "in Set "+r.Set, "", "", "", "", "", "", "")
+			t.Row(Digits(r.Section), "in Set "+r.Set, "", "", "", "", "", "", "")
 			continue
 		}
-		owner := ui.Cell{Text: cmp.Or(r.Node, "-"), Color: ui.Green}
+		owner := State(cmp.Or(r.Node, "-"), true)
 		if r.LeaseLeftMS < 0 || r.Node != r.Desired {
-			owner.Color = ui.Yellow
+			owner = Pending(owner.Text)
 		}
-		t.Row(text(r.Section), owner, r.Session, text(r.Round), text(r.Max), milliseconds(r.LeaseLeftMS), r.Desired, strings.Join(r.Standbys, " "), zones(r.Zone, r.Zones))
+		t.Row(Digits(r.Section), owner, r.Session, Digits(r.Round), Digits(r.Max), Left(r.LeaseLeftMS), r.Desired, strings.Join(r.Standbys, " "), zones(r.Zone, r.Zones))
 	}
 	return t
 }

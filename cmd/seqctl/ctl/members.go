@@ -57,18 +57,15 @@ func membersTable(rows []survey.Member, all []oneSet) *ui.Table {
 	}
 	t := ui.NewTable(columns...)
 	for _, r := range rows {
-		state := ui.Cell{Text: r.State, Color: ui.Green}
-		if r.State != "alive" {
-			state.Color = ui.Red
-		}
+		state := State(r.State, r.State == "alive")
 		if r.Drained {
-			state.Text, state.Color = state.Text+", drained", ui.Yellow
+			state = Pending(r.State + ", drained")
 		}
 		desired, owned := any(r.Desired), any(r.Owned)
 		if r.Role != "alloc" {
 			desired, owned = "", ""
 		}
-		cells := []any{r.Name, r.Role, state, survey.Stamp(r.SinceUnixMS), r.Addr, r.Session, desired, owned, milliseconds(r.LeaseLeftMS), r.RouteVersion, r.Zone}
+		cells := []any{r.Name, r.Role, state, survey.Stamp(r.SinceUnixMS), r.Addr, r.Session, desired, owned, Left(r.LeaseLeftMS), r.RouteVersion, r.Zone}
 		if len(all) > 1 {
 			cells = append(cells, r.Set)
 		}

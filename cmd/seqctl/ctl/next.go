@@ -56,7 +56,7 @@ func nextCommand() *cobra.Command {
 			}
 			r := nextResult{cmp.Or(who.space, seq.DefaultSpace), id, uint64(got.First), uint64(got.Last), uint32(count), got.Unordered, got.Replayed}
 			return ui.Print(stdout, format, r, func() *ui.Table {
-				columns, row := []string{"space", id.Column(), "first", "last", "count"}, []any{r.Space, id.String(), text(r.First), text(r.Last), r.Count}
+				columns, row := []string{"space", id.Column(), "first", "last", "count"}, []any{r.Space, id.String(), Digits(r.First), Digits(r.Last), r.Count}
 				if request.id != nil {
 					columns, row = append(columns, "replayed"), append(row, r.Replayed)
 				}

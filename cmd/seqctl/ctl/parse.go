@@ -85,6 +85,3 @@ func sequenceOf(space string, id survey.CounterID) client.Key {
 	}
 	return client.Key{Space: space, UID: seq.UID(*id.UID)}
 }
-
-// text is a number that people may copy: without commas.
-func text[T ~uint32 | ~uint64](n T) string { return strconv.FormatUint(uint64(n), 10) }

@@ -70,7 +70,7 @@ command goes on from there. Lines that are refused for good are left out and sta
 			}
 			r := raiseResult{cmp.Or(who.space, seq.DefaultSpace), id, uint64(floor), uint64(value)}
 			return ui.Print(stdout, format, r, func() *ui.Table {
-				return ui.NewTable("space", id.Column(), "at least", "current").Row(r.Space, id.String(), text(r.AtLeast), text(r.Current))
+				return ui.NewTable("space", id.Column(), "at least", "current").Row(r.Space, id.String(), Digits(r.AtLeast), Digits(r.Current))
 			})
 		})
 	})

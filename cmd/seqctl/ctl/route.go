@@ -83,7 +83,7 @@ func printRoute(w io.Writer, format ui.Format, r survey.Place) error {
 		}
 		t := ui.NewTable(columns...)
 		standbys := append(append([]string{}, r.Standbys...), "", "")
-		return t.Row(append([]any{r.Space, r.CounterID.String(), text(uint64(r.Section)), cmp.Or(r.Owner, "-"), r.Addr, standbys[0], standbys[1], r.Pinned, text(r.Version), zones(r.Zone, r.Zones)}, set...)...)
+		return t.Row(append([]any{r.Space, r.CounterID.String(), Digits(uint64(r.Section)), cmp.Or(r.Owner, "-"), r.Addr, standbys[0], standbys[1], r.Pinned, Digits(r.Version), zones(r.Zone, r.Zones)}, set...)...)
 	})
 }
 
@@ -109,7 +109,7 @@ func printRoutes(w io.Writer, format ui.Format, c *survey.Cluster) error {
 	return ui.Print(w, format, r, func() *ui.Table {
 		t := ui.NewTable("node", "addr", "session", "weight", "drained", "sections", "standby of", "routes version", "zone")
 		for _, n := range r.Nodes {
-			t.Row(n.Name, n.Addr, n.Session, n.Weight, n.Drained, n.Sections, n.Standby, text(r.Version), n.Zone)
+			t.Row(n.Name, n.Addr, n.Session, n.Weight, n.Drained, n.Sections, n.Standby, Digits(r.Version), n.Zone)
 		}
 		return t
 	})

@@ -99,7 +99,7 @@ func printStatus(w io.Writer, format ui.Format, r survey.Status) error {
 	}
 	stores := storeTable(r.Stores, zoned(r))
 	if r.Engine == survey.EngineEtcd {
-		stores = etcdTable(r.Stores)
+		stores = EtcdTable(etcdRows(r.Stores))
 	}
 	for _, t := range []*ui.Table{allocTable(r.Allocs, zoned(r)), stores} {
 		fmt.Fprintln(w)
@@ -126,12 +126,9 @@ func headline(r survey.Status) string {
 func allocTable(allocs []survey.Alloc, zoned bool) *ui.Table {
 	t, addr, row := columns(zoned, "alloc", "addr", "state", "sections", "uids", "numbers", "takeovers")
 	for _, a := range allocs {
-		state := ui.Cell{Text: a.State, Color: ui.Green}
-		switch a.State {
-		case "draining", "drained":
-			state.Color = ui.Yellow
-		case "not ready", "no answer":
-			state.Color = ui.Red
+		state := State(a.State, a.State != "not ready" && a.State != "no answer")
+		if a.State == "draining" || a.State == "drained" {
+			state = Pending(a.State)
 		}
 		row(a.Zone, cut(a.Name, nameCells), cut(a.Addr, addr), state, short(uint64(a.Sections)), short(a.Counters), short(a.Numbers), short(a.Takeovers))
 	}
@@ -141,48 +138,15 @@ func allocTable(allocs []survey.Alloc, zoned bool) *ui.Table {
 func storeTable(stores []survey.Store, zoned bool) *ui.Table {
 	t, addr, row := columns(zoned, "store", "addr", "state", "commits", "grace left", "disk free")
 	for _, st := range stores {
-		state := ui.Cell{Text: cut(st.State, stateCells), Color: ui.Green}
-		switch {
-		case st.State != "voting":
-			state.Color = ui.Red
-		case st.NearlyFull:
-			state = ui.Cell{Text: "nearly full", Color: ui.Red}
+		state := State(cut(st.State, stateCells), st.State == "voting")
+		if st.NearlyFull && st.State == "voting" {
+			state = State("nearly full", false)
 		}
 		free := ""
 		if st.DiskFree > 0 {
 			free = survey.Size(st.DiskFree)
 		}
-		row(st.Zone, cmp.Or(cut(st.Name, nameCells), "-"), cut(st.Addr, addr), state, short(st.Commits), milliseconds(st.GraceMS), free)
-	}
-	return t
-}
-
-// etcdTable shows the members of etcd in place of stores.
-func etcdTable(stores []survey.Store) *ui.Table {
-	t := ui.NewTable("etcd", "addr", "state", "version", "revision", "database", "in use", "quota")
-	for _, st := range stores {
-		m := st.Etcd
-		if m == nil || st.State == "unreachable" {
-			t.Row(cut(st.Name, nameCells), cut(st.Addr, addrCells), ui.Cell{Text: cut(st.State, stateCells), Color: ui.Red}, "", "", "", "", "")
-			continue
-		}
-		state, quota := ui.Cell{Text: "follows", Color: ui.Green}, "not told"
-		switch {
-		case len(m.Alarms) > 0:
-			state = ui.Cell{Text: cut(strings.Join(m.Alarms, ","), stateCells), Color: ui.Red}
-		case m.Restored != "":
-			state = ui.Cell{Text: "put back", Color: ui.Red}
-		case st.State != "voting":
-			state = ui.Cell{Text: cut(st.State, stateCells), Color: ui.Red}
-		case st.NearlyFull:
-			state = ui.Cell{Text: "nearly full", Color: ui.Red}
-		case m.Leader:
-			state.Text = "leads"
-		}
-		if m.Quota > 0 {
-			quota = survey.Size(m.Quota)
-		}
-		t.Row(cut(st.Name, nameCells), cut(st.Addr, addrCells), state, m.Version, short(st.Commits), survey.Size(m.Size), survey.Size(m.InUse), quota)
+		row(st.Zone, cmp.Or(cut(st.Name, nameCells), "-"), cut(st.Addr, addr), state, short(st.Commits), Left(st.GraceMS), free)
 	}
 	return t
 }
@@ -216,12 +180,4 @@ func short(n uint64) string {
 		v /= 1000
 	}
 	return fmt.Sprintf("%.2f%c", v, "MGTPE"[unit])
-}
-
-// milliseconds is a time left of a reply, for a table; empty for none.
-func milliseconds(ms int64) any {
-	if ms <= 0 {
-		return ""
-	}
-	return time.Duration(ms) * time.Millisecond
 }

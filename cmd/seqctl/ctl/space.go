@@ -43,9 +43,9 @@ type spaceRow struct {
 func (r *spaceRow) state() any {
 	switch {
 	case r.Unheard:
-		return ui.Cell{Text: "not heard of yet", Color: ui.Yellow}
+		return Pending("not heard of yet")
 	case r.Latest != r.Version:
-		return ui.Cell{Text: fmt.Sprintf("restart it: %d is in force", r.Latest), Color: ui.Yellow}
+		return Pending(fmt.Sprintf("restart it: %d is in force", r.Latest))
 	}
 	return "current"
 }
@@ -68,7 +68,7 @@ func spaceListCommand() *cobra.Command {
 		return ui.Print(stdout, format, rows, func() *ui.Table {
 			t := ui.NewTable("space", "mode", "sections", "window", "alloc", "key hash", "version", "state")
 			for _, r := range rows {
-				t.Row(r.Space, string(r.Mode), r.Sections, r.Window, r.Node, r.KeyHash, text(r.Version), r.state())
+				t.Row(r.Space, string(r.Mode), r.Sections, r.Window, r.Node, r.KeyHash, Digits(r.Version), r.state())
 			}
 			return t
 		})
@@ -144,7 +144,7 @@ Callers with the SDK of v0.1.0 hash string keys themselves and are refused in th
 		}
 		r.Version = reply.GetVersion()
 		return ui.Print(stdout, format, r, func() *ui.Table {
-			return ui.NewTable("space", "key hash", "version", "next").Row(r.Space, r.KeyHash, text(r.Version), "restart each AllocSvr; seqctl space list")
+			return ui.NewTable("space", "key hash", "version", "next").Row(r.Space, r.KeyHash, Digits(r.Version), "restart each AllocSvr; seqctl space list")
 		})
 	})
 	return cmd

@@ -78,7 +78,7 @@ sections.`,
 		}
 		return ui.Print(stdout, format, r, func() *ui.Table {
 			return ui.NewTable("space", "mode", "sections", "first", "routes version", "state").
-				Row(r.Space, string(r.Mode), r.Sections, text(r.First), r.RouteVersion, r.State)
+				Row(r.Space, string(r.Mode), r.Sections, Digits(r.First), r.RouteVersion, r.State)
 		})
 	})
 	return cmd

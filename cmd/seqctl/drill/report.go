@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/base/ui"
 	"github.com/seqsvr/seqsvr/internal/lab"
 )
@@ -42,7 +43,7 @@ func table(r *lab.Result, w io.Writer) *ui.Table {
 	}
 	return ui.NewTable("requests", "errors", "longest pause", "before", "duplicates", "regressions", "gaps", "longest gap").
 		Row(r.Requests, r.Errors, time.Duration(r.MaxPauseMS*float64(time.Millisecond)), time.Duration(r.SteadyMS*float64(time.Millisecond)),
-			bad(r.Duplicates), bad(uint64(r.Regressions)), r.Gaps, r.LongestGap)
+			ctl.Bad(r.Duplicates), ctl.Bad(uint64(r.Regressions)), r.Gaps, r.LongestGap)
 }
 
 // setText tells what callers of a Set saw.
@@ -61,11 +62,3 @@ func setText(s lab.SetImpact) string {
 
 // pause is a number of milliseconds.
 func pause(ms float64) string { return ui.Duration(time.Duration(ms * float64(time.Millisecond))) }
-
-// bad is a number that should be 0.
-func bad(n uint64) ui.Cell {
-	if n == 0 {
-		return ui.Cell{Text: "0", Color: ui.Green}
-	}
-	return ui.Cell{Text: ui.Uint(n), Color: ui.Red}
-}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/base/ui"
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
@@ -21,10 +22,8 @@ var errUnhealthy = errors.New("etcd is not healthy")
 
 // shown is what status prints.
 type shown struct {
-	Engine   string                  `json:"engine"`
-	Healthy  bool                    `json:"healthy"`
-	Problems []string                `json:"problems"` // each with what to do
-	Notes    []string                `json:"notes"`    // what passes by itself
+	Engine string `json:"engine"`
+	ctl.Verdict
 	Cluster  string                  `json:"cluster_id,omitempty"`
 	UUID     string                  `json:"uuid,omitempty"`
 	Era      seq.Era                 `json:"era"`
@@ -76,7 +75,7 @@ func memberOf(m etcdclient.Member) member {
 // thing that is wrong with them.
 func Status(ctx context.Context, flags *etcdclient.Flags, format ui.Format, stdout io.Writer) error {
 	return With(flags, func(c *etcdclient.Client) error {
-		s := shown{Engine: "etcd", Prefix: flags.Prefix, Problems: []string{}, Notes: []string{}, Spaces: []space{}, Sessions: []etcdstore.LiveSession{}}
+		s := shown{Engine: "etcd", Prefix: flags.Prefix, Verdict: ctl.Verdict{Problems: []string{}, Notes: []string{}}, Spaces: []space{}, Sessions: []etcdstore.LiveSession{}}
 		members, wrong := c.Check(ctx, flags.Requirement())
 		reachable := !errors.Is(wrong, etcdclient.ErrUnreachable)
 		if reachable {
@@ -146,23 +145,12 @@ func (s *shown) print(w io.Writer, format ui.Format) error {
 	if format != ui.FormatTable {
 		return ui.Print(w, format, s, nil)
 	}
-	word := "HEALTHY"
-	if !s.Healthy {
-		word = "NOT HEALTHY"
-	}
 	if s.Cluster == "" {
-		fmt.Fprintf(w, "%s   etcd, below %s\n", word, s.Prefix)
+		s.Verdict.Print(w, "etcd, below %s", s.Prefix)
 	} else {
-		fmt.Fprintf(w, "%s   cluster %s on etcd below %s, era %d, uuid %s\n", word, s.Cluster, s.Prefix, s.Era, s.UUID)
+		s.Verdict.Print(w, "cluster %s on etcd below %s, era %d, uuid %s", s.Cluster, s.Prefix, s.Era, s.UUID)
 	}
-	for _, p := range s.Problems {
-		fmt.Fprintf(w, "  - %s\n", p)
-	}
-	for _, n := range s.Notes {
-		fmt.Fprintf(w, "  %s\n", n)
-	}
-	fmt.Fprintln(w)
-	if err := s.tableOfMembers().Write(w); err != nil {
+	if err := ctl.EtcdTable(s.rows()).Write(w); err != nil {
 		return err
 	}
 	if s.Cluster == "" {
@@ -183,25 +171,15 @@ func (s *shown) print(w io.Writer, format ui.Format) error {
 	return t.Write(w)
 }
 
-func (s *shown) tableOfMembers() *ui.Table {
-	t := ui.NewTable("member", "addr", "version", "state", "revision", "database", "in use", "quota")
+func (s *shown) rows() (rows []ctl.EtcdRow) {
 	for _, m := range s.Members {
-		state := ui.Cell{Text: m.State, Color: ui.Green}
-		switch {
-		case m.Error != "" || m.State == "no leader":
-			state.Color = ui.Red
-		case len(m.Alarms) > 0:
-			state = ui.Cell{Text: strings.Join(m.Alarms, ", "), Color: ui.Red}
+		good := m.Error == "" && m.State != "no leader"
+		state := ctl.State(m.State, good)
+		if good && len(m.Alarms) > 0 {
+			state = ctl.State(strings.Join(m.Alarms, ", "), false)
 		}
-		quota := "not told"
-		if m.Quota > 0 {
-			quota = survey.Size(uint64(m.Quota))
-		}
-		if m.Error != "" {
-			t.Row(m.Name, m.Addr, "", state, "", "", "", "")
-			continue
-		}
-		t.Row(m.Name, m.Addr, m.Version, state, m.Revision, survey.Size(uint64(m.Size)), survey.Size(uint64(m.InUse)), quota)
+		rows = append(rows, ctl.EtcdRow{Name: m.Name, Addr: m.Addr, Version: m.Version, State: state, Silent: m.Error != "",
+			Revision: m.Revision, Size: uint64(m.Size), InUse: uint64(m.InUse), Quota: uint64(m.Quota)})
 	}
-	return t
+	return rows
 }

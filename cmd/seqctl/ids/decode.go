@@ -61,7 +61,7 @@ func decodeHere(l snowflake.Layout, id snowflake.ID) (decoded, error) {
 }
 
 func newDecoded(p *pb.SnowflakeDecoded) decoded {
-	idStr := digits(uint64(p.GetId())) // unsigned, as those of 64 bits are; no other is negative
+	idStr := ctl.Digits(uint64(p.GetId())) // unsigned, as those of 64 bits are; no other is negative
 	if otherids.Is("", p.GetText()) {
 		idStr = p.GetText()
 	}
@@ -96,16 +96,16 @@ func (d decoded) print(w io.Writer, format ui.Format) error {
 			id = d.Text
 		}
 		if d.hasDatacenter {
-			datacenter = digits(d.Fields.Datacenter)
+			datacenter = ctl.Digits(d.Fields.Datacenter)
 		}
 		if d.DatacenterName != "" {
 			datacenter += " (" + d.DatacenterName + ")"
 		}
 		if otherids.Is("", d.IDStr) {
-			return ui.NewTable("id", "time", "origin", "sequence", "kind").Row(id, d.Time, d.Origin, digits(d.Fields.Sequence), d.Layout)
+			return ui.NewTable("id", "time", "origin", "sequence", "kind").Row(id, d.Time, d.Origin, ctl.Digits(d.Fields.Sequence), d.Layout)
 		}
 		return ui.NewTable("id", "time", "datacenter", "worker", "sequence", "ticks", "layout").
-			Row(id, d.Time, datacenter, digits(d.Fields.Worker), digits(d.Fields.Sequence), digits(d.Ticks), d.Layout)
+			Row(id, d.Time, datacenter, ctl.Digits(d.Fields.Worker), ctl.Digits(d.Fields.Sequence), ctl.Digits(d.Ticks), d.Layout)
 	})
 }
 

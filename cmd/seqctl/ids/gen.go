@@ -129,7 +129,7 @@ func (r genResult) table() *ui.Table {
 	}
 	t := ui.NewTable("id", "namespace", "datacenter", "worker")
 	for _, text := range texts {
-		t.Row(text, r.Namespace, digits(r.Datacenter), digits(r.Worker))
+		t.Row(text, r.Namespace, ctl.Digits(r.Datacenter), ctl.Digits(r.Worker))
 	}
 	return t
 }

@@ -81,11 +81,11 @@ func (r layoutRow) fields() string {
 func (r layoutRow) leftCell() ui.Cell {
 	switch {
 	case r.RanOut:
-		return ui.Cell{Text: "ran out", Color: ui.Red}
+		return ctl.State("ran out", false)
 	case r.Warning:
-		return ui.Cell{Text: ui.Duration(r.left), Color: ui.Yellow}
+		return ctl.Pending(ui.Duration(r.left))
 	}
-	return ui.Cell{Text: ui.Duration(r.left), Color: ui.Green}
+	return ctl.State(ui.Duration(r.left), true)
 }
 
 // meaning is how the command line says what an ID means.

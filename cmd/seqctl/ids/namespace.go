@@ -54,10 +54,10 @@ func namespaceTable(rows ...namespaceRow) *ui.Table {
 	for _, r := range rows {
 		alias, version := "-", "offered"
 		if r.Alias != 0 {
-			alias = digits(r.Alias)
+			alias = ctl.Digits(r.Alias)
 		}
 		if r.Version != 0 {
-			version = digits(r.Version)
+			version = ctl.Digits(r.Version)
 		}
 		t.Row(r.Name, alias, version, stateCell(r.Retired), r.RunsOut, r.leftCell(), r.Overflow, r.Rollback, r.Layout)
 	}
@@ -179,7 +179,7 @@ func (r namespaceList) print(w io.Writer, format ui.Format) error {
 	fmt.Fprintln(w)
 	t := ui.NewTable("datacenter", "name")
 	for _, dc := range r.Datacenters {
-		t.Row(digits(dc.ID), cmp.Or(dc.Name, "-"))
+		t.Row(ctl.Digits(dc.ID), cmp.Or(dc.Name, "-"))
 	}
 	return t.Write(w)
 }

@@ -38,7 +38,7 @@ func (r numberRow) print(w io.Writer, format ui.Format) error {
 	return ui.Print(w, format, r, func() *ui.Table {
 		next := ui.Cell{Text: r.Next}
 		if r.UsedUp {
-			next = ui.Cell{Text: "used up", Color: ui.Red}
+			next = ctl.State("used up", false)
 		}
 		return ui.NewTable("tag", "template", "reset", "zone", "period", "next", "left").
 			Row(r.Tag, r.Template, r.Reset, r.Zone, r.Period, next, r.Left)

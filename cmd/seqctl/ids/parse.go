@@ -79,6 +79,3 @@ func parseLayout(flag, text string) (snowflake.Layout, error) {
 	}
 	return l, nil
 }
-
-// digits is a number that people may copy: without commas.
-func digits[T ~uint32 | ~uint64](n T) string { return strconv.FormatUint(uint64(n), 10) }

@@ -39,7 +39,7 @@ func newTagRow(p *pb.SegmentTag) tagRow {
 func tagTable(rows ...tagRow) *ui.Table {
 	t := ui.NewTable("tag", "section", "min step", "max step", "start", "state")
 	for _, r := range rows {
-		t.Row(r.Tag, digits(r.Section), r.MinStep, r.MaxStep, digits(r.Start), stateCell(r.Retired))
+		t.Row(r.Tag, ctl.Digits(r.Section), r.MinStep, r.MaxStep, ctl.Digits(r.Start), stateCell(r.Retired))
 	}
 	return t
 }
@@ -150,7 +150,7 @@ func segmentNextCommand() *cobra.Command {
 		}
 		r := segmentNextResult{args[0], reply.GetFirst(), reply.GetLast(), uint32(count)}
 		return ui.Print(stdout, format, r, func() *ui.Table {
-			return ui.NewTable("tag", "first", "last", "count").Row(r.Tag, digits(r.First), digits(r.Last), r.Count)
+			return ui.NewTable("tag", "first", "last", "count").Row(r.Tag, ctl.Digits(r.First), ctl.Digits(r.Last), r.Count)
 		})
 	})
 	return cmd

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -87,11 +86,11 @@ func workersCommand() *cobra.Command {
 func (r workersResult) allotted() *ui.Table {
 	t := ui.NewTable("datacenter", "workers", "allotted to Set", "state")
 	for _, a := range r.Allotted {
-		state := ui.Cell{Text: "usable", Color: ui.Green}
+		state := ctl.State("usable", true)
 		if !a.Usable {
-			state = ui.Cell{Text: "not yet", Color: ui.Yellow}
+			state = ctl.Pending("not yet")
 		}
-		t.Row(digits(a.Datacenter), digits(a.First)+"-"+digits(a.Last), cmp.Or(a.Set, a.Cluster), state)
+		t.Row(ctl.Digits(a.Datacenter), ctl.Digits(a.First)+"-"+ctl.Digits(a.Last), cmp.Or(a.Set, a.Cluster), state)
 	}
 	return t
 }
@@ -99,19 +98,16 @@ func (r workersResult) allotted() *ui.Table {
 func (r workersResult) table() *ui.Table {
 	t := ui.NewTable("datacenter", "worker", "of", "state", "node", "session", "lease left", "mark")
 	for _, w := range r.Workers {
-		state, left := ui.Cell{Text: "held", Color: ui.Green}, any("")
+		state := ctl.State("held", true)
 		switch {
 		case w.Free:
 			state = ui.Cell{Text: "free"}
 		case w.Client != "":
-			state = ui.Cell{Text: "lent", Color: ui.Green}
+			state = ctl.State("lent", true)
 		case w.Session == "":
-			state = ui.Cell{Text: "not free yet", Color: ui.Yellow}
+			state = ctl.Pending("not free yet")
 		}
-		if w.LeaseLeftMS > 0 {
-			left = time.Duration(w.LeaseLeftMS) * time.Millisecond
-		}
-		t.Row(digits(w.Datacenter), digits(w.Worker), digits(r.Pool), state, cmp.Or(w.Node, w.Client, "-"), cmp.Or(w.Session, "-"), left, w.Mark)
+		t.Row(ctl.Digits(w.Datacenter), ctl.Digits(w.Worker), ctl.Digits(r.Pool), state, cmp.Or(w.Node, w.Client, "-"), cmp.Or(w.Session, "-"), ctl.Left(w.LeaseLeftMS), w.Mark)
 	}
 	return t
 }

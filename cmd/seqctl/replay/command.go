@@ -157,13 +157,7 @@ func count(path string, stderr io.Writer) (uint64, error) {
 }
 
 func (r report) table() *ui.Table {
-	bad := func(n uint64) ui.Cell {
-		if n == 0 {
-			return ui.Cell{Text: "0", Color: ui.Green}
-		}
-		return ui.Cell{Text: ui.Uint(n), Color: ui.Red}
-	}
 	return ui.NewTable("events", "users", "duplicates", "regressions", "gaps", "skipped", "replayed", "rate", "p50", "p99", "took").
-		Row(r.Events, r.Users, bad(r.Duplicates), bad(r.Regressions), r.Gaps, r.Skipped, r.Replayed, ui.Uint(uint64(r.Rate))+"/s",
+		Row(r.Events, r.Users, ctl.Bad(r.Duplicates), ctl.Bad(r.Regressions), r.Gaps, r.Skipped, r.Replayed, ui.Uint(uint64(r.Rate))+"/s",
 			time.Duration(r.P50)*time.Microsecond, time.Duration(r.P99)*time.Microsecond, time.Duration(r.Seconds*float64(time.Second)))
 }

@@ -1,6 +1,7 @@
 package setctl
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -40,11 +41,7 @@ func listCommand() *cobra.Command {
 			return ui.Print(stdout, format, rows, func() *ui.Table {
 				t := ui.NewTable("set", "cluster", "sections", "state", "addresses")
 				for _, r := range rows {
-					state := ui.Cell{Text: "alive", Color: ui.Green}
-					if !r.Alive {
-						state = ui.Cell{Text: r.Error, Color: ui.Red}
-					}
-					t.Row(r.Set, r.Cluster, r.Sections, state, strings.Join(r.Addrs, ","))
+					t.Row(r.Set, r.Cluster, r.Sections, ctl.State(cmp.Or(r.Error, "alive"), r.Alive), strings.Join(r.Addrs, ","))
 				}
 				return t
 			})

@@ -61,15 +61,13 @@ type row struct {
 
 // result is what status prints.
 type result struct {
-	Healthy  bool     `json:"healthy"`
-	Problems []string `json:"problems"` // each with what to do
-	Notes    []string `json:"notes"`    // what passes by itself
-	Cluster  string   `json:"cluster_id"`
-	Version  uint64   `json:"members_version"`
-	N        int      `json:"n"`
-	R        int      `json:"r"`
-	W        int      `json:"w"`
-	Stores   []row    `json:"stores"`
+	ctl.Verdict
+	Cluster string `json:"cluster_id"`
+	Version uint64 `json:"members_version"`
+	N       int    `json:"n"`
+	R       int    `json:"r"`
+	W       int    `json:"w"`
+	Stores  []row  `json:"stores"`
 }
 
 func statusCommand() *cobra.Command {
@@ -306,38 +304,20 @@ func (r *result) print(w io.Writer, format ui.Format) error {
 	if format != ui.FormatTable {
 		return ui.Print(w, format, r, nil)
 	}
-	word := "HEALTHY"
-	if !r.Healthy {
-		word = "NOT HEALTHY"
-	}
-	fmt.Fprintf(w, "%s   cluster %s, member list %d, N=%d R=%d W=%d\n", word, r.Cluster, r.Version, r.N, r.R, r.W)
-	for _, p := range r.Problems {
-		fmt.Fprintf(w, "  - %s\n", p)
-	}
-	for _, n := range r.Notes {
-		fmt.Fprintf(w, "  %s\n", n)
-	}
-	fmt.Fprintln(w)
+	r.Verdict.Print(w, "cluster %s, member list %d, N=%d R=%d W=%d", r.Cluster, r.Version, r.N, r.R, r.W)
 	t := ui.NewTable("store", "addr", "role", "state", "list", "era", "boots", "commits", "registers", "free MiB", "grace left", "zone", "uuid")
 	for _, s := range r.Stores {
-		state := ui.Cell{Text: s.State, Color: ui.Green}
-		if !s.voting {
-			state.Color = ui.Red
-		}
+		state := ctl.State(s.State, s.voting)
 		if s.Odd != "" {
-			state.Text, state.Color = "left out", ui.Red
+			state = ctl.State("left out", false)
 		}
 		if s.NearlyFull {
-			state.Text, state.Color = state.Text+", nearly full", ui.Yellow
+			state = ctl.Pending(state.Text + ", nearly full")
 		}
 		if s.Lagging {
 			state.Text += ", lagging"
 		}
-		var grace any = ""
-		if s.GraceLeftMS > 0 {
-			grace = time.Duration(s.GraceLeftMS) * time.Millisecond
-		}
-		t.Row(s.Name, s.Addr, s.Role, state, s.Members, s.Era, s.Boots, s.Commits, s.Registers, s.FreeBytes>>20, grace, s.Zone, s.UUID)
+		t.Row(s.Name, s.Addr, s.Role, state, s.Members, s.Era, s.Boots, s.Commits, s.Registers, s.FreeBytes>>20, ctl.Left(s.GraceLeftMS), s.Zone, s.UUID)
 	}
 	return t.Write(w)
 }

@@ -16,9 +16,6 @@ const (
 	// A connection that has not shown who it is may send less, as to a Redis with a password.
 	strangerRequest = 16 << 10 // all bytes of a command, and each argument
 	strangerArgs    = 10
-	// A read is offered minRoom at first, and twice as much each time it fills that.
-	minRoom = 4 << 10
-	maxRoom = 128 << 10
 	// keepArgs is the number of arguments for which the parser keeps its buffers.
 	keepArgs = 64
 )
@@ -35,55 +32,21 @@ func protocolError(format string, args ...any) error {
 }
 
 // Parser parses commands from a stream of bytes. The zero Parser is ready for use. A Parser is not
-// safe for concurrent use and does no I/O. Room returns the buffer to fill, Fill says how many
-// bytes came, and Next returns the next complete command.
+// safe for concurrent use, does no I/O and keeps no bytes. Next returns the next complete command.
 //
-//	0 <= begin <= pos <= len(buf); spans lie in buf[begin:pos];
-//	len(buf)-begin <= maxRequest + 2*maxRoom
+//	0 <= pos <= len(data); spans lie in data[:pos]
 type Parser struct {
-	buf   []byte
-	begin int // of the command that is being read
-	pos   int // what was read of it
+	pos   int // what was read of the command
 	spans []span
 	args  [][]byte // what Next gave last
 	due   int      // arguments still missing; zero between two arrays
 	bulk  int      // length of the argument whose header was read, or -1
 	open  bool
-	want  int  // size of the next read; zero means minRoom
 	small bool // of a stranger
-	tight bool // memory is short
 }
 
-// span is an argument in the buffer, relative to begin.
+// span is an argument in the data.
 type span struct{ from, to int }
-
-// Room is where to put bytes, at least one; the commands that Next gave are not valid any
-// more.
-func (p *Parser) Room() []byte {
-	if p.begin > 0 {
-		n := copy(p.buf, p.buf[p.begin:])
-		p.buf, p.pos, p.begin = p.buf[:n], p.pos-p.begin, 0
-	}
-	p.want = max(p.want, minRoom)
-	if p.tight || p.small {
-		p.want = minRoom
-	}
-	if len(p.buf) == 0 && cap(p.buf) > 4*p.want {
-		p.buf = nil
-	}
-	if cap(p.buf)-len(p.buf) < p.want {
-		p.buf = append(make([]byte, 0, len(p.buf)+2*p.want), p.buf...)
-	}
-	return p.buf[len(p.buf) : len(p.buf)+p.want]
-}
-
-// Fill says that the first n bytes of Room were filled.
-func (p *Parser) Fill(n int) {
-	p.buf = p.buf[:len(p.buf)+n]
-	if n == p.want {
-		p.want = min(2*p.want, maxRoom)
-	}
-}
 
 // most returns the largest size of a part of a command.
 func (p *Parser) most(most int) int {
@@ -101,59 +64,54 @@ func (p *Parser) argsMost() int {
 	return maxArgs
 }
 
-// Open says whether a part of a command has come, and the rest has not.
-func (p *Parser) Open() bool { return p.begin < len(p.buf) }
-
-// Next gives the arguments of the next command, at least one, or nil if it is not there
-// yet. They are valid until it or Room is called again. After a *ProtocolError the Parser is of no use.
-func (p *Parser) Next() ([][]byte, error) {
-	for {
-		done, err := p.step()
-		if err != nil {
-			return nil, err
-		}
-		size := p.pos - p.begin
-		if !done {
-			size = len(p.buf) - p.begin
-		}
-		if most := p.most(maxRequest); size > most {
-			return nil, protocolError("request above %d bytes", most)
-		}
-		if !done {
-			return nil, nil
-		}
-		args := p.args[:0]
-		for _, s := range p.spans {
-			args = append(args, p.buf[p.begin+s.from:p.begin+s.to:p.begin+s.to])
-		}
-		if p.args, p.spans = args, p.spans[:0]; cap(args) > keepArgs {
-			p.args, p.spans = nil, nil
-		}
-		p.begin, p.due, p.open = p.pos, 0, false
-		if len(args) > 0 { // an empty line, or an array of nothing, is passed over
-			return args, nil
-		}
+// Next reads the command at the beginning of data, and returns its arguments and how many bytes it
+// took. If the command is not complete, that is zero, and the next data must begin with the same
+// bytes. A command without arguments, such as an empty line, is to be passed over. The arguments are
+// valid until data changes or Next is called again. After a *ProtocolError the Parser is of no use.
+func (p *Parser) Next(data []byte) (args [][]byte, used int, err error) {
+	done, err := p.step(data)
+	if err != nil {
+		return nil, 0, err
 	}
+	size := p.pos
+	if !done {
+		size = len(data)
+	}
+	if most := p.most(maxRequest); size > most {
+		return nil, 0, protocolError("request above %d bytes", most)
+	}
+	if !done {
+		return nil, 0, nil
+	}
+	args = p.args[:0]
+	for _, s := range p.spans {
+		args = append(args, data[s.from:s.to:s.to])
+	}
+	if p.args, p.spans = args, p.spans[:0]; cap(args) > keepArgs {
+		p.args, p.spans = nil, nil
+	}
+	p.pos, p.due, p.open = 0, 0, false
+	return args, size, nil
 }
 
 // step reads on; true when the command is complete.
-func (p *Parser) step() (bool, error) {
+func (p *Parser) step(data []byte) (bool, error) {
 	if !p.open {
-		if p.pos == len(p.buf) {
+		if p.pos == len(data) {
 			return false, nil
 		}
 		p.bulk = -1
-		if p.buf[p.pos] != '*' {
-			return p.inline()
+		if data[p.pos] != '*' {
+			return p.inline(data)
 		}
-		n, ok, err := p.head("multibulk length", p.argsMost())
+		n, ok, err := p.head(data, "multibulk length", p.argsMost())
 		if !ok || err != nil {
 			return false, err
 		}
 		p.due, p.open = max(n, 0), true
 	}
 	for p.due > 0 {
-		if ok, err := p.argument(); !ok || err != nil {
+		if ok, err := p.argument(data); !ok || err != nil {
 			return false, err
 		}
 		p.due--
@@ -162,15 +120,15 @@ func (p *Parser) step() (bool, error) {
 }
 
 // argument reads one bulk string; false if it is not there yet.
-func (p *Parser) argument() (bool, error) {
+func (p *Parser) argument(data []byte) (bool, error) {
 	if p.bulk < 0 {
-		if p.pos == len(p.buf) {
+		if p.pos == len(data) {
 			return false, nil
 		}
-		if c := p.buf[p.pos]; c != '$' {
+		if c := data[p.pos]; c != '$' {
 			return false, protocolError("expected '$', got '%s'", printable(c))
 		}
-		n, ok, err := p.head("bulk length", p.most(maxBulk))
+		n, ok, err := p.head(data, "bulk length", p.most(maxBulk))
 		if !ok || err != nil {
 			return false, err
 		}
@@ -180,24 +138,24 @@ func (p *Parser) argument() (bool, error) {
 		p.bulk = n
 	}
 	end := p.pos + p.bulk
-	if len(p.buf) < end+2 {
+	if len(data) < end+2 {
 		return false, nil
 	}
-	if p.buf[end] != '\r' || p.buf[end+1] != '\n' {
+	if data[end] != '\r' || data[end+1] != '\n' {
 		return false, protocolError("bulk string without its end")
 	}
-	p.spans = append(p.spans, span{p.pos - p.begin, end - p.begin})
+	p.spans = append(p.spans, span{p.pos, end})
 	p.pos, p.bulk = end+2, -1
 	return true, nil
 }
 
 // head reads a line of a type byte and a number up to most; false if it is not there yet.
-func (p *Parser) head(what string, most int) (int, bool, error) {
-	if n, size := shortHead(p.buf[p.pos:]); size > 0 && n <= most {
+func (p *Parser) head(data []byte, what string, most int) (int, bool, error) {
+	if n, size := shortHead(data[p.pos:]); size > 0 && n <= most {
 		p.pos += size
 		return n, true, nil
 	}
-	line, ok, err := p.line("too big " + what)
+	line, ok, err := p.line(data, "too big "+what)
 	if !ok || err != nil {
 		return 0, false, err
 	}
@@ -226,16 +184,16 @@ func shortHead(b []byte) (n, size int) {
 	return 0, 0
 }
 
-// Drop gives up the room of a Parser into which nothing has come.
-func (p *Parser) Drop() {
-	if !p.Open() {
-		*p = Parser{small: p.small}
+// drop gives up the room for arguments of a Parser that has read nothing of the next command.
+func (p *Parser) drop() {
+	if p.pos == 0 {
+		p.spans, p.args = nil, nil
 	}
 }
 
 // line reads up to a newline, with or without a return before it.
-func (p *Parser) line(tooLong string) ([]byte, bool, error) {
-	rest := p.buf[p.pos:]
+func (p *Parser) line(data []byte, tooLong string) ([]byte, bool, error) {
+	rest := data[p.pos:]
 	at := bytes.IndexByte(rest, '\n')
 	if at > maxLine || at < 0 && len(rest) > maxLine {
 		return nil, false, protocolError("%s", tooLong)
@@ -249,8 +207,8 @@ func (p *Parser) line(tooLong string) ([]byte, bool, error) {
 
 // inline reads a command as people type it: words with blanks between them. Quotes have
 // no meaning, since no name here has a blank in it.
-func (p *Parser) inline() (bool, error) {
-	line, ok, err := p.line("too big inline request")
+func (p *Parser) inline(data []byte) (bool, error) {
+	line, ok, err := p.line(data, "too big inline request")
 	if !ok || err != nil {
 		return false, err
 	}

@@ -13,28 +13,27 @@ import (
 // feed gives the bytes to a parser, at most step at a time.
 func feed(text []byte, step int) (all [][]string, err error) {
 	var p Parser
+	var data []byte
 	for {
-		for {
-			args, err := p.Next()
-			if err != nil {
-				return all, err
-			}
-			if args == nil {
-				break
-			}
+		args, used, err := p.Next(data)
+		if err != nil {
+			return all, err
+		}
+		if len(args) > 0 {
 			words := make([]string, len(args))
 			for i, a := range args {
 				words[i] = string(a)
 			}
 			all = append(all, words)
 		}
+		if data = data[used:]; used > 0 {
+			continue
+		}
 		if len(text) == 0 {
 			return all, nil
 		}
-		room := p.Room()
-		n := copy(room[:min(len(room), step)], text)
-		p.Fill(n)
-		text = text[n:]
+		n := min(len(text), step)
+		data, text = append(data, text[:n]...), text[n:]
 	}
 }
 

@@ -74,7 +74,7 @@ func (s *Site) startLoad(ctx context.Context, rate int) (*calls, *lab.Load, erro
 	return o, load, nil
 }
 
-// kinds are the calls of a cluster, and ofSets those of a division, in percent.
+// kinds returns the calls of a cluster, and ofSets the calls of a cluster divided into Sets, in percent.
 func (o *calls) kinds() []lab.Kind {
 	return []lab.Kind{
 		lab.NextKind(45),

@@ -19,7 +19,7 @@ func (c Config) OfSets() Config {
 	return c
 }
 
-// OfSets is the plan for the rounds that come after those of one cluster.
+// OfSets returns the plan for the rounds with Sets, which follow the rounds of one cluster.
 func (p Plan) OfSets() Plan {
 	p.Budget /= setsShare
 	return p
