@@ -12,7 +12,7 @@ import (
 const (
 	// DefaultBindAddr takes a free port on the loopback interface.
 	DefaultBindAddr = "127.0.0.1:0"
-	// keepGone is how long dead and left members stay listed.
+	// keepGone is the time that dead and left members stay listed.
 	keepGone = 10 * time.Minute
 	// DefaultRejoinInterval is the pause between attempts to join while the node is alone.
 	DefaultRejoinInterval = 2 * time.Second

@@ -232,7 +232,7 @@ func (v *View) decode(n *memberlist.Node) Meta {
 	return m
 }
 
-// note logs a change and counts the others anew. The caller holds mu.
+// note logs a change and updates the count of other members. The caller holds mu.
 func (v *View) note(name string, what change) {
 	if what == "" {
 		return

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// What a log tells to look at.
+// The advice that goes into a log line.
 const (
 	checkKeys  = "--gossip-keys-file: each node needs the first key of the other, or neither has any; after a change SIGHUP reads it again"
 	checkSeeds = "--gossip-join, --cluster and --gossip-keys-file, here and there"
 )
 
-// keyFaultPause is between two warnings of one view: while keys differ, every packet is a fault.
+// keyFaultPause is the time between two warnings of one view. While keys differ, every packet is a fault.
 const keyFaultPause = 30 * time.Second
 
 // keyFaultTexts are what memberlist 0.7 says, in its log or as a stream's error, when one side encrypts and

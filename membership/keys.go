@@ -132,8 +132,8 @@ func parseKeys(text []byte) (list [][]byte, err error) {
 	return list, nil
 }
 
-// Replace puts the keys of another in place of these, for all views that use them, and says whether that
-// changed anything. What is new is known before anything is encrypted with it.
+// Replace puts the keys of another in place of these, for all views that use them, and reports whether that
+// changed anything. The new keys decrypt before the first of them encrypts.
 func (k *Keys) Replace(by *Keys) (changed bool) {
 	by.mu.Lock()
 	list := slices.Clone(by.list)

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// What memberlist carries is at least what this package promises.
+// memberlist's limits must cover the limits of this package.
 const (
 	_ = uint(memberlist.LabelMaxSize - maxClusterID)
 	_ = uint(memberlist.MetaMaxSize - 1 - MaxMetaSize)

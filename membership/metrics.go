@@ -1,6 +1,6 @@
 package membership
 
-// Count is how many members of one role this node believes to be in one state.
+// Count is the number of members of one role that this node believes to be in one state.
 type Count struct {
 	Role  Role
 	State State

@@ -12,10 +12,10 @@ const (
 	// after a partition longer than memberlist's memory of the dead (30 s) the two halves would
 	// otherwise never meet again.
 	healFactor = 10
-	// settleTime is how long a new node repeats the exchange with one member an interval. The others
-	// may still hold the process before it, under the same name at another address: as long as they
-	// suspect it, they refuse the newcomer, and nothing tells the newcomer so. It covers the longest
-	// suspicion of the fast and lan profiles; for wan, memberlist's own exchange every minute does.
+	// settleTime bounds the time that a new node repeats the exchange with one member an interval. The
+	// other nodes may still hold the earlier process, under the same name at another address. While they
+	// suspect it, they refuse the new process without telling it. settleTime covers the longest suspicion
+	// of the fast and lan profiles. For wan, memberlist's own exchange every minute is enough.
 	settleTime = 30 * time.Second
 	// maxTargets bounds the addresses tried in one round.
 	maxTargets = 16

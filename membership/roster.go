@@ -15,7 +15,8 @@ const (
 	maxGone       = 256
 	maxDepartures = 1024
 
-	// conflictRepeat is how long a reported pair stays quiet: memberlist reports it with every message.
+	// conflictRepeat is the time that a reported pair stays quiet, because memberlist reports it with every
+	// message.
 	conflictRepeat = time.Minute
 )
 
@@ -31,7 +32,7 @@ type conflictPair struct {
 	kept, refused uint64
 }
 
-// change is what became of a member, in a word for the log; empty: nothing.
+// change says what happened to a member, in a word for the log. It is empty if nothing did.
 type change string
 
 const (

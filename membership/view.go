@@ -152,8 +152,8 @@ func (v *View) Strangers() int {
 	return n
 }
 
-// KeyFaults is how many packets and streams came that this node could not read for its keys, or that were
-// not encrypted though it has some; see ErrKeysDiffer.
+// KeyFaults returns the number of packets and streams that this node could not read with its keys, or that
+// were not encrypted although it has keys; see ErrKeysDiffer.
 func (v *View) KeyFaults() uint64 { return v.faults.total() }
 
 // SetTableVersion spreads the version of the newest route table this node holds. Lower values than the

@@ -1,9 +1,9 @@
 package snowflake
 
-// Apart tells whether their datacenters keep the IDs of dc under l from ever being equal to those
-// of otherDC under other: some bit that both layouts give to the datacenter differs. A datacenter
-// that has no place in its layout has no IDs. Without that field a layout's datacenter is not
-// looked at, and nothing keeps its IDs apart.
+// Apart reports whether their datacenters keep the IDs of dc under l and of otherDC under other from ever
+// being equal: the two differ in a bit that both layouts give to the datacenter. If a datacenter is too
+// large for its layout, it has no IDs. If a layout has no datacenter field, its datacenter is ignored, and
+// nothing keeps its IDs apart.
 func (l Layout) Apart(dc Datacenter, other Layout, otherDC Datacenter) bool {
 	if l.HasDatacenter() && dc > l.MaxDatacenter() || other.HasDatacenter() && otherDC > other.MaxDatacenter() {
 		return true

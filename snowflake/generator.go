@@ -22,7 +22,7 @@ type Option func(*Generator)
 // WithClock sets the clock. The default is SystemClock.
 func WithClock(c Clock) Option { return func(g *Generator) { g.clock = c } }
 
-// DefaultClockAge is how old a reading of SystemClock may be under OverflowBorrow.
+// DefaultClockAge bounds the age of a reading of SystemClock under OverflowBorrow.
 const DefaultClockAge = time.Millisecond
 
 // WithClockAge sets for how long one reading of the clock serves for single IDs, 0 for
@@ -68,7 +68,7 @@ type Generator struct {
 	layout   Layout
 	policy   Policy
 	clock    Clock          // nil until New has seen the options: SystemClock
-	age      *time.Duration // nil: what the policy suggests
+	age      *time.Duration // if nil, the policy decides
 	readings readings       // of clock
 	sleep    Sleeper
 	shape    shape
@@ -149,10 +149,9 @@ func (g *Generator) Confirmed() Tick { return Tick(g.confirmed.Load()) }
 // both.
 func (g *Generator) Last() Tick { return Tick(g.word.Load() &^ sealedBit >> g.shape.seqBits) }
 
-// Seal ends the generator for ever and returns the last tick it used, the floor
-// if none: no ID above that tick was or will be handed out, whatever was
-// confirmed. So the tick may be saved as the floor of the worker's next holder.
-// Calling it again returns the same tick.
+// Seal ends the generator for ever and returns the last tick that it used, or the floor if it used none. No
+// ID above that tick was or will be handed out, whatever was confirmed. So the tick may be saved as the
+// floor of the worker's next holder. Calling Seal again returns the same tick.
 func (g *Generator) Seal() Tick { return Tick(g.word.Or(sealedBit) &^ sealedBit >> g.shape.seqBits) }
 
 // Next hands out one ID. It waits only under OverflowWait and RollbackWait, and
@@ -188,9 +187,9 @@ func (g *Generator) NextN(ctx context.Context, dst []ID) (n int, err error) {
 	return n, nil
 }
 
-// Take claims up to n >= 1 IDs in one step and returns them unexpanded: at least
-// one, and fewer than n at the end of the tick (of the window under
-// OverflowBorrow). Errors are those of Next, and ErrFieldRange for n < 1.
+// Take claims up to n >= 1 IDs in one step and returns them unexpanded. It returns at least one, and fewer
+// than n at the end of the tick (of the window under OverflowBorrow). It returns the errors of Next, and
+// ErrFieldRange for n < 1.
 func (g *Generator) Take(ctx context.Context, n int) (Batch, error) {
 	if n < 1 {
 		return Batch{}, fmt.Errorf("take %d snowflakes: %w", n, ErrFieldRange)
@@ -255,15 +254,15 @@ func (g *Generator) claim(ctx context.Context, n uint64) (from, count uint64, er
 	}
 }
 
-// room is the rule of generation, without clock or state of its own: the
-// positions [from, end) that may be claimed next, or the tick until which to
-// wait (0: none), or why nothing may be handed out.
+// room is the rule of generation, without clock or state of its own. It returns the positions [from, end)
+// that may be claimed next, or the tick until which to wait, or the reason to hand out nothing. If until is
+// zero, there is no wait.
 func (g *Generator) room(now, ms, seen int64, word, limit uint64) (from, end uint64, until int64, err error) {
 	s := g.shape.seqBits
 	last := word >> s
 	from = word + 1
 	if from>>s > limit {
-		// The window is used up, or there is none: no reading of the clock helps.
+		// The window is used up or missing, so no reading of the clock helps.
 		return 0, 0, 0, g.outside(max(now, int64(last)+1), limit)
 	}
 	borrow := g.policy.Overflow == OverflowBorrow

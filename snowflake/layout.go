@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// ID is one snowflake ID, 0 to 2^63-1. A negative ID is never made and always
-// refused with ErrSign, except by layouts that are ReadOnly: they have 64 bits, and
-// an ID holds those of the unsigned number.
+// ID is one snowflake ID, 0 to 2^63-1. A negative ID is never made and always refused with ErrSign, except
+// by ReadOnly layouts: they have 64 bits, and an ID holds the bits of the unsigned number.
 type ID int64
 
 // String returns the decimal form.
@@ -38,8 +37,8 @@ const (
 	maxBitsJS53     = 53 // the largest whole number exact in a float64
 )
 
-// ExhaustionWarning is how long before Layout.Exhausted an operator should be
-// warned: long enough to move data to a wider layout.
+// ExhaustionWarning is the time before Layout.Exhausted at which an operator should be warned. It is long
+// enough to move data to a wider layout.
 const ExhaustionWarning = 365 * 24 * time.Hour
 
 type fieldKind uint8

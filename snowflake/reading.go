@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// rereadEvery is after how many single IDs the clock is read again at the latest, a
-// power of two. A busy generator therefore follows the clock even when the runtime is
-// too busy to run timers, and the cost of a reading is spread over as many IDs.
+// rereadEvery bounds the number of single IDs between two readings of the clock, a power of two. So a busy
+// generator follows the clock even when the runtime is too busy to run timers. The cost of a reading is
+// spread over as many IDs.
 const rereadEvery = 64
 
 // readings remembers what a clock said for at most an age, so that singles need not
@@ -18,7 +18,7 @@ const rereadEvery = 64
 // that another caller had before, which would look like a clock that moved back.
 type readings struct {
 	clock Clock
-	age   time.Duration // 0: every reading is fresh, and word stays stale
+	age   time.Duration // if zero, every reading is fresh, and word stays stale
 	// word is ms<<1, and staleBit once the reading is too old for use.
 	word atomic.Int64
 	// armed says that expiry will set staleBit within age. It is cleared before the bit

@@ -91,8 +91,8 @@ func (e Encoding) Append(dst []byte, id ID) ([]byte, error) {
 	return encodings[e].append(dst, uint64(id)), nil
 }
 
-// FormatOf returns the text of an ID of a layout: of an unsigned number if the layout is
-// ReadOnly. Errors are those of Append.
+// FormatOf returns the text of an ID of a layout. If the layout is ReadOnly, it is the text of an unsigned
+// number. It returns the errors of Append.
 func (e Encoding) FormatOf(l Layout, id ID) (string, error) {
 	if e < numEncodings && l.ReadOnly() {
 		return string(encodings[e].append(nil, uint64(id))), nil
@@ -112,7 +112,7 @@ func (d *digits) append(dst []byte, v uint64) []byte {
 	}
 }
 
-// Format returns the text of id. Errors are those of Append.
+// Format returns the text of id. It returns the errors of Append.
 func (e Encoding) Format(id ID) (string, error) {
 	text, err := e.Append(nil, id)
 	return string(text), err
@@ -122,8 +122,8 @@ func (e Encoding) Format(id ID) (string, error) {
 // ErrTextCanonical, ErrTextOverflow or ErrEncoding.
 func (e Encoding) Parse(text string) (ID, error) { return e.parse(text, math.MaxInt64) }
 
-// ParseOf reads the text of an ID of a layout, up to 2^64-1 if the layout is ReadOnly.
-// Errors are those of Parse.
+// ParseOf reads the text of an ID of a layout, up to 2^64-1 if the layout is ReadOnly. It returns the
+// errors of Parse.
 func (e Encoding) ParseOf(l Layout, text string) (ID, error) {
 	if l.ReadOnly() {
 		return e.parse(text, math.MaxUint64)

@@ -6,20 +6,19 @@ import (
 	"unsafe"
 )
 
-// Folded tells what a Fold did.
+// Folded is the result of a Fold.
 type Folded struct {
 	Blocks int    // dropped
-	Least  uint64 // the least highest counter of a cold block that was spared; math.MaxUint64: none was
-	Next   int    // where to go on; -1: the whole table was looked at
+	Least  uint64 // the least highest counter of the cold blocks that were spared; math.MaxUint64 if none was
+	Next   int    // the slot at which to go on; -1 at the end of the table
 }
 
-// Fold drops, of the next slots slots from the from-th on, each block of 64 UIDs that is
-// cold: nothing was taken from it at before (Unix seconds) or later, as far as is known. A
-// block with a counter above highest is spared. The base rises to the highest counter
-// that is dropped, so that the next number of a UID without a counter is above all that it
-// ever had: it skips some, and repeats none. All other counters stay as they are.
+// Fold drops cold blocks of 64 UIDs. It looks at the given number of slots, beginning at from. A block is
+// cold if nothing is known to have been taken from it since before (Unix seconds). Fold spares a block with
+// a counter above highest. It raises the base to the highest counter that it drops. So the next number of a
+// dropped UID is above all its earlier numbers: it skips some, and repeats none. All other counters stay.
 //
-// The table holds what it frees until Shrink. What is added between two calls may be missed.
+// The table keeps the freed memory until Shrink. Fold may miss UIDs that are added between two calls.
 func (t *Table) Fold(from, slots int, before uint32, highest uint64) Folded {
 	f := Folded{Least: math.MaxUint64, Next: -1}
 	i := from
@@ -57,7 +56,7 @@ func (t *Table) highest(s *slot) (high uint64) {
 	return high
 }
 
-// drop takes the block in slot i out.
+// drop removes the block in slot i.
 func (t *Table) drop(i int) {
 	s := &t.slots[i]
 	n := s.len()
@@ -72,8 +71,8 @@ func (t *Table) drop(i int) {
 	t.slots.drop(i)
 }
 
-// Shrink gives back the memory that Fold has left unused, if that is an eighth or more. It
-// copies what is left, as the table's growth does.
+// Shrink frees the memory that Fold has left unused, if it is an eighth or more. It copies the rest, like
+// the growth of the table.
 func (t *Table) Shrink() {
 	if n := t.blocks + t.blocks/2 + 2; n < len(t.slots)-len(t.slots)/8 {
 		t.slots = t.slots.resized(n)
@@ -86,7 +85,7 @@ func (t *Table) Shrink() {
 	}
 }
 
-// renumber moves the pages up to where others were dropped.
+// renumber moves pages into the places of dropped pages.
 func (t *Table) renumber() {
 	var pages []*page
 	for i := range t.slots {
@@ -98,8 +97,8 @@ func (t *Table) renumber() {
 	t.pages = slices.Clip(pages)
 }
 
-// Bytes is the memory that the counters take, beside the Table itself and what the
-// runtime's sizes of allocations add.
+// Bytes returns the memory of the counters, without the Table itself and the rounding of the runtime's
+// allocations.
 func (t *Table) Bytes() int {
 	return cap(t.slots)*int(unsafe.Sizeof(slot{})) + cap(t.words)*8 +
 		cap(t.pages)*int(unsafe.Sizeof(t)) + len(t.pages)*int(unsafe.Sizeof(page{}))

@@ -7,17 +7,16 @@ import (
 	"slices"
 )
 
-// index finds the slot of a block: a hash table with open addressing and Robin Hood probing, of
-// which at most four fifths are in use.
+// index finds the slot of a block. It is a hash table with open addressing and Robin Hood probing, of which
+// at most four fifths are in use.
 type index []slot
 
-// seed is of the hash of all tables, so that callers cannot choose UIDs that collide. Only
-// speed depends on it.
+// seed is the seed of every table's hash, so that callers cannot choose UIDs that collide. It affects only
+// speed.
 var seed = rand.Uint64()
 
-// mix is a bijection that spreads its input over all bits. It must not be the
-// hash that spreads blocks over sections: within a section the outcomes of that
-// one lie close together.
+// mix is a bijection that spreads its input over all bits. It must differ from the hash that spreads blocks
+// over sections, whose results lie close together within a section.
 func mix(x uint64) uint64 {
 	x ^= x >> 32
 	x *= 0xd6e8feb86659fd93
@@ -33,7 +32,7 @@ func (x index) home(block uint64) int {
 	return int(hi)
 }
 
-// distance is how far the block in slot i stands from its home.
+// distance returns the distance of the block in slot i from its home.
 func (x index) distance(i int) int {
 	d := i - x.home(x[i].block)
 	if d < 0 {
@@ -42,10 +41,10 @@ func (x index) distance(i int) int {
 	return d
 }
 
-// find returns the slot of block, or nil. It ends because at least a fifth of
-// the slots are empty, and mostly sooner: place never leaves a block behind one
-// that is nearer to its home, so meeting such a one tells that block is absent.
-// Asking for absent UIDs is common after a takeover.
+// find returns the slot of block, or nil. It ends because at least a fifth of the slots are empty. It
+// mostly ends sooner, because place never leaves a block behind a block that is nearer to its home. If find
+// meets a block that is nearer to its home, the searched block is absent. Absent UIDs are common after a
+// takeover.
 func (x index) find(block uint64) *slot {
 	if len(x) == 0 {
 		return nil
@@ -87,8 +86,7 @@ func (x index) place(b slot) *slot {
 	}
 }
 
-// resized is the blocks in an index of n slots, or of as many more as fit into the memory that
-// n slots are given.
+// resized returns the blocks in an index of n slots, or of all slots that fit into the same allocation.
 func (x index) resized(n int) index {
 	fresh := slices.Grow(index(nil), n)
 	fresh = fresh[:cap(fresh)]
@@ -101,7 +99,7 @@ func (x index) resized(n int) index {
 	return fresh
 }
 
-// order returns the indices of the slots in use, of which there are so many, by rising block.
+// order returns the indices of the used slots, by rising block. Their number is blocks.
 func (x index) order(blocks int) []int {
 	idx := make([]int, 0, blocks)
 	for i := range x {
@@ -115,8 +113,8 @@ func (x index) order(blocks int) []int {
 	return idx
 }
 
-// drop empties slot i. The blocks behind it move up, up to the first that is at home: none is
-// then farther from its home than it has to be.
+// drop empties slot i. The blocks behind it move up, until the first that is at home, so that none is
+// farther from its home than necessary.
 func (x index) drop(i int) {
 	for {
 		next := i + 1

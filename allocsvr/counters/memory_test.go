@@ -8,10 +8,10 @@ import (
 	"unsafe"
 )
 
-// A population is a way for the UIDs of many sections to lie.
+// A population is a way in which the UIDs of many sections are distributed.
 type population struct {
 	name string
-	uid  func(i uint64) uint64 // one to one, but for chance
+	uid  func(i uint64) uint64 // almost always one to one
 	goal float64               // bytes a UID
 }
 

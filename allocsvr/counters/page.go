@@ -2,14 +2,14 @@ package counters
 
 import "slices"
 
-// Page is the counters of some blocks, by rising UID.
+// Page holds the counters of some blocks, by rising UID.
 type Page struct {
 	UIDs, Values []uint64
-	Next         uint64 // the least UID that may stand on the next page; 0: there is none
+	Next         uint64 // the least UID that the next page may have; 0 after the last page
 }
 
-// Page reads the counters from the block of a UID on, of at most so many blocks. It looks at
-// every slot, and needs memory for what it gives alone.
+// Page reads the counters of at most the given number of blocks, beginning with the block of a UID. It
+// looks at every slot, and allocates memory only for its result.
 func (t *Table) Page(from uint64, blocks int) (p Page) {
 	least := make([]uint64, 0, blocks+1) // blocks by rising number, and one more
 	for i := range t.slots {
@@ -35,7 +35,7 @@ func (t *Table) Page(from uint64, blocks int) (p Page) {
 	return p
 }
 
-// Lift raises every UID to at least base, with a counter or without.
+// Lift raises every UID, with a counter or without, to at least base.
 func (t *Table) Lift(base uint64) {
 	if base >= t.high {
 		t.Rebase(base)

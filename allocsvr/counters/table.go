@@ -24,16 +24,15 @@ type Table struct {
 // New returns an empty table in which every UID stands at base.
 func New(base uint64) *Table { return &Table{floor: base, base: base, high: base} }
 
-// Take hands out the n numbers above the current value of uid: first to last,
-// both inclusive, last becoming the current value. It is refused (ok is false,
-// first and last are 0, nothing is changed) if n is 0 or last would be above
-// ceiling. now is the caller's time in Unix seconds, kept for LastTaken; 0
-// leaves the time as it is.
+// Take hands out the n numbers above the current value of uid, from first to last, both inclusive. Then
+// last is the current value. If n is 0 or last would be above ceiling, Take returns zeros and false, and
+// changes nothing. The caller's time now, in Unix seconds, is kept for LastTaken. Zero leaves the time as
+// it is.
 func (t *Table) Take(uid, n, ceiling uint64, now uint32) (first, last uint64, ok bool) {
 	return t.TakeAt(t.Find(uid), uid, n, ceiling, now)
 }
 
-// TakeAt is Take of a UID that was looked for before; the Ref must still be good.
+// TakeAt is Take for a UID that was found before. The Ref must still be valid.
 func (t *Table) TakeAt(at Ref, uid, n, ceiling uint64, now uint32) (first, last uint64, ok bool) {
 	var cur uint64
 	if at.counter != nil {
@@ -55,9 +54,9 @@ func (t *Table) TakeAt(at Ref, uid, n, ceiling uint64, now uint32) (first, last 
 	return cur + 1, last, true
 }
 
-// Get returns the current value of uid. exact tells that uid is in the table,
-// so that value is what was last handed out or raised to; otherwise value is
-// the base, which is an upper bound of what was handed out before.
+// Get returns the current value of uid. If exact, uid is in the table, and value is the last number that
+// was handed out or raised to. Otherwise value is the base, an upper bound of the numbers handed out
+// before.
 func (t *Table) Get(uid uint64) (value uint64, exact bool) {
 	if c := t.counter(t.slots.find(uid>>blockBits), uid); c != nil {
 		return *c, true
@@ -65,10 +64,9 @@ func (t *Table) Get(uid uint64) (value uint64, exact bool) {
 	return t.base, false
 }
 
-// Raise lifts uid to atLeast if it stands lower, and returns where it stands
-// then. It never lowers, and a UID already standing at atLeast or above is left
-// as it is, in or out of the table. Repeating it is harmless. It does not count
-// as a take.
+// Raise lifts uid to atLeast if it stands lower, and returns its value. It never lowers a UID. It leaves a
+// UID at atLeast or above as it is, in the table or not. Raise may be repeated, and does not count as a
+// take.
 func (t *Table) Raise(uid, atLeast uint64) (value uint64) {
 	s := t.slots.find(uid >> blockBits)
 	c := t.counter(s, uid)
@@ -86,8 +84,8 @@ func (t *Table) Raise(uid, atLeast uint64) (value uint64) {
 	return atLeast
 }
 
-// Rebase forgets all counters and times and sets every UID to base. base may be
-// lower than before: that it is safe is for the caller to know.
+// Rebase forgets all counters and times, and sets every UID to base. If base is lower than before, the
+// caller must know that this is safe.
 func (t *Table) Rebase(base uint64) {
 	*t = *New(base)
 }
@@ -101,9 +99,8 @@ func (t *Table) Len() int { return t.uids }
 // High returns the largest value of any UID; it is never below Base.
 func (t *Table) High() uint64 { return t.high }
 
-// LastTaken returns the time, in Unix seconds, of the latest take by uid or any
-// other UID of its block of 64: an upper bound of uid's own last take. ok is
-// false if uid is not in the table or no time is known.
+// LastTaken returns the time, in Unix seconds, of the latest take by uid or another UID of its block of 64.
+// It is an upper bound of uid's own last take. If uid is not in the table or no time is known, ok is false.
 func (t *Table) LastTaken(uid uint64) (at uint32, ok bool) {
 	s := t.slots.find(uid >> blockBits)
 	if t.counter(s, uid) == nil || s.last == 0 {
@@ -112,10 +109,9 @@ func (t *Table) LastTaken(uid uint64) (at uint32, ok bool) {
 	return s.last, true
 }
 
-// Touch notes a take of uid at the given time (Unix seconds) without taking. A
-// UID not in the table and a time before the known one are ignored. It is for a
-// receiver that rebuilds a table from pieces: Raise brings the value, Touch the
-// time.
+// Touch records a take of uid at the given time (Unix seconds) without taking. It ignores a UID that is not
+// in the table, and a time before the known time. A receiver that rebuilds a table from pieces sets the
+// values with Raise and the times with Touch.
 func (t *Table) Touch(uid uint64, at uint32) {
 	s := t.slots.find(uid >> blockBits)
 	if t.counter(s, uid) != nil {

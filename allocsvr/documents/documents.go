@@ -15,9 +15,9 @@ import (
 const (
 	// loadTimeout bounds a load that readers share.
 	loadTimeout = 10 * time.Second
-	// readPause is between two of them.
+	// readPause is the pause between two shared loads.
 	readPause = 25 * time.Millisecond
-	// unknownTries is how often a change is repeated whose outcome is not known.
+	// unknownTries bounds the tries of a change whose outcomes are unknown.
 	unknownTries = 4
 )
 
@@ -27,19 +27,18 @@ type Stores interface {
 	SwapDocument(ctx context.Context, session seq.Session, reg seq.Register, old uint64, body []byte) (quorum.Document, error)
 }
 
-// Config is what a Document is made of. All is required but OnNew.
+// Config holds the parts of a Document. All fields except OnNew are required.
 type Config[T any] struct {
 	Life     context.Context // of the node: it bounds the loads that readers share
 	Stores   Stores
 	Session  seq.Session
 	Register seq.Register
-	Parse    func(body []byte) (T, error) // a body of no bytes: never written
+	Parse    func(body []byte) (T, error) // an empty body means that the document was never written
 	Encode   func(T) ([]byte, error)
-	OnNew    func(T) // told of each version that is newer than all before, one call at a time
+	OnNew    func(T) // called with each newer version, one call at a time
 }
 
-// Document is a document of which the body is a T; a T is never modified. Safe for
-// concurrent use.
+// Document is a document with a body of type T. A T is never modified. Safe for concurrent use.
 type Document[T any] struct {
 	cfg   Config[T]
 	known atomic.Pointer[T]
@@ -49,28 +48,29 @@ type Document[T any] struct {
 
 	mu      sync.Mutex // guards all below
 	loading bool
-	next    *load[T] // begins when the one under way has ended; nil: no call waits for it
+	next    *load[T] // begins when the present load has ended; nil if no call waits for it
 }
 
-// load is one reading, shared by all that asked before it began.
+// load is one read, shared by all calls that asked before it began.
 type load[T any] struct {
 	done  chan struct{} // closed once the others are set
 	value T
 	err   error
 }
 
-// New makes a Document of which first is known.
+// New makes a Document whose known version is first.
 func New[T any](cfg Config[T], first T) *Document[T] {
 	d := &Document[T]{cfg: cfg}
 	d.known.Store(&first)
 	return d
 }
 
-// Known is the newest version that this node has seen, or what New was given. It is fast.
+// Known returns the newest version that this node has seen, at first the argument of New. It does not
+// block.
 func (d *Document[T]) Known() T { return *d.known.Load() }
 
-// Load reads the document as it is now. Errors are those of quorum.Group.LoadDocument, or why
-// the body cannot be read.
+// Load reads the present version of the document. It returns the errors of quorum.Group.LoadDocument, or an
+// error if the body cannot be parsed.
 func (d *Document[T]) Load(ctx context.Context) (T, error) {
 	value, _, err := d.load(ctx)
 	return value, err
@@ -101,8 +101,8 @@ func (d *Document[T]) adopt(value T, version uint64) {
 	}
 }
 
-// Read gives the document as it is at some moment after the call, by a load that it may share
-// with others. It waits for that as long as ctx lasts. Errors as of Load.
+// Read returns a version of the document that was current after the call began. Its load may be shared with
+// other calls. Read waits as long as ctx lasts, and returns the errors of Load.
 func (d *Document[T]) Read(ctx context.Context) (T, error) {
 	d.mu.Lock()
 	l := d.next
@@ -124,8 +124,8 @@ func (d *Document[T]) Read(ctx context.Context) (T, error) {
 	}
 }
 
-// loadNext loads for the readers that wait, and after a pause for those that came meanwhile.
-// One that gives up does not end the load for the others.
+// loadNext loads for the waiting readers, and after a pause for readers that came meanwhile. A reader that
+// gives up does not end the load for the others.
 func (d *Document[T]) loadNext() {
 	d.mu.Lock()
 	l := d.next
@@ -141,10 +141,10 @@ func (d *Document[T]) loadNext() {
 	time.AfterFunc(readPause, d.loadNext)
 }
 
-// Change edits the document, again from the start whenever another writer was faster, and
-// returns it as it is then: what edit returned, if that says that it changed something. It
-// ends with ctx. After a swap of unknown outcome edit is called with doubt: what it finds may
-// be its own change. Errors are those of edit, as of Load, or quorum.ErrUnknownOutcome.
+// Change edits the document and returns the new version. If another writer was faster, it calls edit again
+// with the newer version. If edit reports no change, nothing is written. After a swap of unknown outcome,
+// edit is called with doubt, because now may contain its own change. Change ends with ctx. It returns the
+// errors of edit and Load, or quorum.ErrUnknownOutcome.
 func (d *Document[T]) Change(ctx context.Context, edit func(now T, doubt bool) (next T, changed bool, err error)) (T, error) {
 	doubt := false
 	for tries := unknownTries; ; {

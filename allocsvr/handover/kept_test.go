@@ -14,7 +14,7 @@ func TestAnOfferStandsBesideTheCountersOfThisMachine(t *testing.T) {
 		return Sealed{ID: 3, Epoch: seq.Epoch{Round: 4, Session: session}, Table: counters.New(7)}
 	}
 	for name, row := range map[string]struct {
-		good seq.Session // 0: none
+		good seq.Session // zero if none
 		own  bool        // are there
 		ok   bool
 	}{

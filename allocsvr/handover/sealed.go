@@ -9,26 +9,26 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Sealed is a section with its counters at the moment of the seal. It may
-// be used only by a node that finds Epoch as the highest accepted one.
+// Sealed is a section with its counters at the moment of the seal. A node may use it only if it finds Epoch
+// as the highest accepted epoch.
 type Sealed struct {
 	ID    seq.SectionID
 	Epoch seq.Epoch
-	// Also are epochs of this session that came directly after, whose STEPs have
-	// an unknown outcome and under which nothing was handed out; mostly none.
+	// Also holds later epochs of this session whose STEPs have an unknown outcome, and under which nothing
+	// was handed out. Mostly there are none.
 	Also  []seq.Epoch
 	Table *counters.Table // not changed from the seal on
-	// Mark is of the hash of string keys under which they were counted. A node that goes by
-	// another one has no use for them: the same key has another counter there.
+	// Mark identifies the hash of string keys under which they were counted. A node with another hash
+	// cannot use the counters, because the same key has another counter there.
 	Mark uint64
-	// offered, if not 0, is the digest of counters that came from a peer. They are good only
-	// if the release left the same at the stores: anybody could send others, under an epoch
-	// that every status shows.
+	// offered is the digest of counters that came from a peer, or 0. The counters are good only if the
+	// release left the same digest at the stores. Otherwise any sender could forge counters, because every
+	// status shows the epoch.
 	offered uint64
 	Body    []byte // Table as it travels, while it is handed over
 }
 
-// Digest is what the release leaves at the stores of the counters.
+// Digest returns the digest of the counters that the release leaves at the stores.
 func (s Sealed) Digest() uint64 {
 	body := s.Body
 	if body == nil {
@@ -36,7 +36,7 @@ func (s Sealed) Digest() uint64 {
 	}
 	head := binary.BigEndian.AppendUint32([]byte("seqsvr sealed counters "), uint32(s.ID))
 	head = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(head, s.Epoch.Round), uint64(s.Epoch.Session))
-	if s.Mark != 0 { // without one the digest is that of builds which know of none
+	if s.Mark != 0 { // without a mark, the digest equals the digest of older builds
 		head = binary.BigEndian.AppendUint64(head, s.Mark)
 	}
 	sum := sha256.New()
@@ -45,18 +45,18 @@ func (s Sealed) Digest() uint64 {
 	return max(1, binary.BigEndian.Uint64(sum.Sum(nil)))
 }
 
-// Genuine says that the counters are the last owner's, by what its release left.
+// Genuine reports whether the counters are the last owner's, given the digest that its release left.
 func (s Sealed) Genuine(left uint64) bool { return s.offered == 0 || s.offered == left }
 
-// Follows says that no number was handed out since the seal.
+// Follows reports whether no number was handed out since the seal.
 func (s Sealed) Follows(accepted seq.Epoch) bool {
 	return accepted == s.Epoch || slices.Contains(s.Also, accepted)
 }
 
-// mostAlso bounds how many attempts are remembered: of more the last ones.
+// mostAlso bounds Also. The last attempts are kept.
 const mostAlso = 16
 
-// After is the same with one more attempt of unknown outcome.
+// After returns s with one more attempt of unknown outcome.
 func (s Sealed) After(attempt seq.Epoch) Sealed {
 	s.Also = append(slices.Clone(s.Also[max(0, len(s.Also)-mostAlso+1):]), attempt)
 	return s

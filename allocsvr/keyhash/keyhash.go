@@ -11,18 +11,17 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Entry is how the string keys of one space are hashed.
+// Entry says how the string keys of one space are hashed.
 type Entry struct {
 	Hash    seq.KeyHash   `json:"hash"`
 	Secret  seq.KeySecret `json:"secret,omitzero"` // of seq.SecretKeys
 	Version uint64        `json:"version"`         // 1 when it was first set, one more with each change
 }
 
-// Entries are the document, by the names of spaces. A space that is not there hashes as its
-// mapping says.
+// Entries is the document, by the names of spaces. A space without an entry hashes as its mapping says.
 type Entries map[string]Entry
 
-// ErrUnsound: the document says what this build does not understand.
+// ErrUnsound is returned for a document that this build cannot read.
 var ErrUnsound = errors.New("unsound document of key hashes")
 
 func parse(body []byte) (Entries, error) {
@@ -41,7 +40,7 @@ func parse(body []byte) (Entries, error) {
 	return e, nil
 }
 
-// Hashers are what string keys are hashed by.
+// Hashers returns the hashers of string keys.
 func (e Entries) Hashers() seq.KeyHashers {
 	out := seq.KeyHashers{}
 	for space, one := range e {
@@ -50,7 +49,7 @@ func (e Entries) Hashers() seq.KeyHashers {
 	return out
 }
 
-// Check is seq.ErrBadMapping if a space is to hash under a secret and has none.
+// Check returns seq.ErrBadMapping if a space needs a secret and has none.
 func (e Entries) Check(m seq.Mapping) error {
 	if space := e.lacks(m); space != "" {
 		return fmt.Errorf("%w: the string keys of space %q have no secret", seq.ErrBadMapping, space)
@@ -58,7 +57,7 @@ func (e Entries) Check(m seq.Mapping) error {
 	return nil
 }
 
-// lacks names a space of the mapping that is to have a secret and has none.
+// lacks returns the name of a space of the mapping that needs a secret and has none, or "".
 func (e Entries) lacks(m seq.Mapping) string {
 	for _, s := range m.Spaces {
 		if _, there := e[s.Name]; !there && s.KeyHash == seq.SecretKeys {
@@ -68,7 +67,7 @@ func (e Entries) lacks(m seq.Mapping) string {
 	return ""
 }
 
-// Of is how the string keys of a space are hashed.
+// Of returns the entry of a space.
 func (e Entries) Of(s *seq.Space) Entry {
 	if one, there := e[s.Name]; there {
 		return one
@@ -82,7 +81,7 @@ type Document struct {
 	doc     *documents.Document[Entries]
 }
 
-// New makes a Document. life bounds nothing here: each call has a context of its own.
+// New makes a Document. Each call has its own context, so life bounds none of them.
 func New(life context.Context, stores documents.Stores, session seq.Session, m seq.Mapping) *Document {
 	return &Document{m, documents.New(documents.Config[Entries]{
 		Life: life, Stores: stores, Session: session, Register: seq.KeysRegister, Parse: parse,
@@ -90,8 +89,8 @@ func New(life context.Context, stores documents.Stores, session seq.Session, m s
 	}, nil)}
 }
 
-// Load reads it as it is now. Stores of v0.1.0 have none, and then it is empty. Errors as of
-// documents.Document.Load.
+// Load reads the present entries. Stores of v0.1.0 have none, and then Load returns none. It returns the
+// errors of documents.Document.Load.
 func (d *Document) Load(ctx context.Context) (Entries, error) {
 	e, err := d.doc.Load(ctx)
 	if errors.Is(err, seq.ErrUnknownRegister) {
@@ -100,8 +99,8 @@ func (d *Document) Load(ctx context.Context) (Entries, error) {
 	return e, err
 }
 
-// Begin reads it for a session that begins, and draws the secrets that are missing: at the
-// first start of a cluster. The first node writes them, and the others take those.
+// Begin reads the entries for a session that begins. At the first start of a cluster it draws the missing
+// secrets. The first node writes them, and the other nodes use them.
 func (d *Document) Begin(ctx context.Context) (Entries, error) {
 	e, err := d.Load(ctx)
 	if err != nil || e.lacks(d.mapping) == "" {
@@ -116,7 +115,8 @@ func (d *Document) Begin(ctx context.Context) (Entries, error) {
 	})
 }
 
-// Share is the document as it is now, with its secrets, for Adopt in another Set. Errors as of Load.
+// Share returns the present document, with its secrets, for Adopt in another Set. It returns the errors of
+// Load.
 func (d *Document) Share(ctx context.Context) ([]byte, error) {
 	e, err := d.Load(ctx)
 	if err != nil {
@@ -125,9 +125,9 @@ func (d *Document) Share(ctx context.Context) ([]byte, error) {
 	return json.Marshal(e)
 }
 
-// Adopt has the document say what that of another Set says, so that sections which come from there
-// go on from their counters. Nothing may have been counted under it. Errors: ErrUnsound,
-// seq.ErrBadMapping if a secret is missing, else as of documents.Document.Change.
+// Adopt replaces the document by another Set's document, so that sections from there go on from their
+// counters. Nothing may have been counted under the old document. Adopt returns ErrUnsound,
+// seq.ErrBadMapping if a secret is missing, or the errors of documents.Document.Change.
 func (d *Document) Adopt(ctx context.Context, shared []byte) (Entries, error) {
 	next, err := parse(shared)
 	if err == nil {
@@ -139,8 +139,8 @@ func (d *Document) Adopt(ctx context.Context, shared []byte) (Entries, error) {
 	return d.doc.Change(ctx, func(now Entries, _ bool) (Entries, bool, error) { return next, !maps.Equal(now, next), nil })
 }
 
-// AdoptSpace has the document say of a space that is to be added what that of another Set says, as
-// Adopt; if it says something of it already, that stays. Errors as of Adopt.
+// AdoptSpace takes the entry of a space that is to be added from another Set's document. If the space has
+// an entry already, the entry stays. AdoptSpace returns the errors of Adopt.
 func (d *Document) AdoptSpace(ctx context.Context, shared []byte, space string) error {
 	all, err := parse(shared)
 	if err != nil {
@@ -161,9 +161,9 @@ func (d *Document) AdoptSpace(ctx context.Context, shared []byte, space string) 
 	return err
 }
 
-// Changeable returns seq.ErrUnsafeChange for a space whose string keys are hashed as they are for
-// good. An exact space has no ceiling above which keys under another hash begin: they would begin
-// at 1 again, and requests that are repeated would take other numbers.
+// Changeable returns seq.ErrUnsafeChange for a space whose hash cannot change. An exact space has no
+// ceiling above which keys under another hash could begin. Its keys would begin at 1 again, and repeated
+// requests would take other numbers.
 func Changeable(s *seq.Space) error {
 	if s.Mode != seq.Exact {
 		return nil
@@ -171,10 +171,10 @@ func Changeable(s *seq.Space) error {
 	return fmt.Errorf("rehash space %q: %w: its mode is %s, so each string key would begin at 1 again; expected a space of another mode", s.Name, seq.ErrUnsafeChange, s.Mode)
 }
 
-// Rehash changes the hash of a space's string keys, under a new secret each time. It is one
-// swap: after any crash it was done, or it was not. Sessions that have begun go on as they
-// did. Errors: seq.ErrBadMapping for a hash that there is not, seq.ErrUnsafeChange as Changeable,
-// else as of documents.Document.Change.
+// Rehash changes the hash of a space's string keys, with a new secret each time. It is one swap, so after a
+// crash it was done or not done. Sessions that have begun keep the old hash. Rehash returns
+// seq.ErrBadMapping for an unknown hash, the errors of Changeable, or the errors of
+// documents.Document.Change.
 func (d *Document) Rehash(ctx context.Context, s *seq.Space, hash seq.KeyHash) (Entry, error) {
 	if err := errors.Join(hash.Validate(), Changeable(s)); err != nil {
 		return Entry{}, err

@@ -13,17 +13,17 @@ import (
 )
 
 var (
-	// ErrClosed: the log was closed before anything of the request was sent: nothing was
-	// taken. Ask the section's next owner.
+	// ErrClosed means that the log was closed before any part of the request was sent. Nothing was taken.
+	// Ask the section's next owner.
 	ErrClosed = errors.New("log is closed")
-	// ErrUnknown: the log ended while the request was on its way: it may have got its numbers.
-	// With an id, repeat it at the section's next owner.
+	// ErrUnknown means that the log ended while the request was under way. The request may have got its
+	// numbers. With an id, repeat the request at the section's next owner.
 	ErrUnknown = fmt.Errorf("%w, repeat the request with its id", seq.ErrOutcomeUnknown)
-	// errBehind: more requests wait for the stores than a log keeps.
+	// errBehind means that more requests wait for the stores than a log keeps.
 	errBehind = fmt.Errorf("%w: too many requests wait for the stores", seq.ErrOverloaded)
 )
 
-// maxGathered is how many records wait at most for the batch before theirs.
+// maxGathered bounds the records that wait for the next batch.
 const maxGathered = 1 << 16
 
 // Log is the log of one section under one epoch. Safe for concurrent use.
@@ -33,20 +33,20 @@ type Log struct {
 	epoch  seq.Epoch
 	window time.Duration
 	opened chan struct{} // closed when owner is there, or never will be
-	alone  bool          // its copy is to be read alone; of Logs.read alone
+	alone  bool          // the copy must be read by itself; used by Logs.read only
 
 	mu     sync.Mutex   // guards all below
 	owner  *exact.Owner // nil until the copy was read
-	zero   int64        // time of the stores when the clock shows 0, of when the copy was read
+	zero   int64        // the stores' time when the clock showed 0, as computed when the copy was read
 	closed bool         // no batch begins any more
 	held   uint64       // batches up to that number are at W stores
-	flight *flight      // the batch that is under way; nil: none
-	// gathered is closed when the batch that gathers is at W stores, or never will be.
+	flight *flight      // the batch that is under way, or nil
+	// gathered is closed when the gathering batch is at W stores, or when it never will be.
 	gathered chan struct{}
 	waiting  int    // requests that gather
 	spilled  uint64 // batches up to that number may be at stores, as part of a whole copy
 	behind   bool   // a store stands elsewhere
-	bytes    int64  // as Config.Grow has heard
+	bytes    int64  // the bytes last reported to Config.Grow
 }
 
 // flight is a batch that was sent, or is about to be.
@@ -70,7 +70,7 @@ type Ticket struct {
 	log *Log
 }
 
-// begin makes the owner of what was found; its first batch is to be sent.
+// begin makes the owner from the copy that was found. Its first batch must be sent.
 func (g *Log) begin(found quorum.Outcome) error {
 	zero := found.Time - g.logs.cfg.Clock.Now().Milliseconds()
 	s, err := stateOf(found)
@@ -94,7 +94,7 @@ func (g *Log) begin(found quorum.Outcome) error {
 // now returns the section's time. Needs g.mu.
 func (g *Log) now() int64 { return g.logs.now(g.zero) }
 
-// weigh tells what is kept. Needs g.mu.
+// weigh reports the size of the log to Config.Grow. Needs g.mu.
 func (g *Log) weigh() {
 	var now int64
 	if g.owner != nil && !g.closed {
@@ -106,7 +106,7 @@ func (g *Log) weigh() {
 	}
 }
 
-// ask does something with the owner, once there is one. ErrClosed, or the error of do.
+// ask calls do with the owner, once there is one. It returns ErrClosed or the error of do.
 func (g *Log) ask(ctx context.Context, do func(o *exact.Owner, now int64) (exact.Answer, error)) (Ticket, error) {
 	select {
 	case <-g.opened:
@@ -130,9 +130,9 @@ func (g *Log) ask(ctx context.Context, do func(o *exact.Owner, now int64) (exact
 	return Ticket{answer, g}, err
 }
 
-// Take takes count numbers of a UID for a request, or gives what it has got. Errors are those
-// of exact.Owner.Take and ErrClosed; with exact.ErrConflict, which is an *exact.Conflict, the
-// ticket is of what it has got.
+// Take takes count numbers of a UID for a request. For a repeated request it returns the request's numbers.
+// Errors are ErrClosed and the errors of exact.Owner.Take. With exact.ErrConflict, which is an
+// *exact.Conflict, the ticket has the numbers of the earlier request.
 func (g *Log) Take(ctx context.Context, uid seq.UID, count uint32, id string, sent time.Time) (Ticket, error) {
 	return g.ask(ctx, func(o *exact.Owner, now int64) (exact.Answer, error) {
 		first := int64(0)
@@ -143,19 +143,19 @@ func (g *Log) Take(ctx context.Context, uid seq.UID, count uint32, id string, se
 	})
 }
 
-// Lookup gives what a request has got, First 0 for nothing.
+// Lookup returns the numbers of a request. If it has none, First is 0.
 func (g *Log) Lookup(ctx context.Context, uid seq.UID, id string) (Ticket, error) {
 	return g.ask(ctx, func(o *exact.Owner, _ int64) (exact.Answer, error) { return o.Lookup(uid, id), nil })
 }
 
-// Current gives the last number of a UID, as First; 0 for none.
+// Current returns the last number of a UID as First. If it has none, First is 0.
 func (g *Log) Current(ctx context.Context, uid seq.UID) (Ticket, error) {
 	return g.ask(ctx, func(o *exact.Owner, _ int64) (exact.Answer, error) { return o.Current(uid), nil })
 }
 
-// Page reads some UIDs from one on, by rising UID, and their last numbers; next is the least UID
-// that comes after them, 0 if there is none. What it gives was not below what had been handed
-// out when the call began.
+// Page reads some UIDs and their last numbers, by rising UID, beginning at from. It returns in next the
+// least UID after them, or 0 if there is none. No number is below what had been handed out when the call
+// began.
 func (g *Log) Page(ctx context.Context, from seq.UID, most int) (uids, last []uint64, next uint64, err error) {
 	ticket, err := g.Current(ctx, from)
 	if err == nil {
@@ -173,7 +173,7 @@ func (g *Log) Page(ctx context.Context, from seq.UID, most int) (uids, last []ui
 	return uids, last, uint64(after), nil
 }
 
-// Size is how many UIDs and ids the log has, as far as they were read.
+// Size returns the numbers of UIDs and ids in the log, or zeros before its copy was read.
 func (g *Log) Size() (uids, ids int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -183,7 +183,7 @@ func (g *Log) Size() (uids, ids int) {
 	return g.owner.Size()
 }
 
-// CopyShare is exact.Owner.CopyShare; 0 until the copy was read.
+// CopyShare returns exact.Owner.CopyShare, or 0 before the copy was read.
 func (g *Log) CopyShare() float64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -193,8 +193,8 @@ func (g *Log) CopyShare() float64 {
 	return g.owner.CopyShare()
 }
 
-// Raise lifts a UID to at least a number, unless allowed refuses that for its last one, and
-// gives its last, as First.
+// Raise lifts a UID to at least a number, unless allowed refuses its last number. It returns the UID's new
+// last number as First.
 func (g *Log) Raise(ctx context.Context, uid seq.UID, to uint64, allowed func(last uint64) error) (Ticket, error) {
 	return g.ask(ctx, func(o *exact.Owner, now int64) (exact.Answer, error) {
 		if err := allowed(o.Last(uid)); err != nil {
@@ -204,8 +204,8 @@ func (g *Log) Raise(ctx context.Context, uid seq.UID, to uint64, allowed func(la
 	})
 }
 
-// Wait waits until the answer holds. ErrClosed, ErrUnknown, or that ctx has ended; the request
-// may then still be carried out.
+// Wait waits until the answer holds. It returns ErrClosed, ErrUnknown, or the error of ctx. If ctx ends,
+// the request may still be carried out.
 func (t Ticket) Wait(ctx context.Context) error {
 	g := t.log
 	g.mu.Lock()
@@ -233,7 +233,7 @@ func (t Ticket) Wait(ctx context.Context) error {
 	return ErrClosed
 }
 
-// why the batch under way is not at W stores yet, as far as that is known.
+// why returns the reason why the batch under way is not at W stores yet, if it is known.
 func (g *Log) why() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -243,14 +243,14 @@ func (g *Log) why() error {
 	return seq.ErrNoQuorum
 }
 
-// Close has no batch begin any more. What is under way may still come to W stores.
+// Close makes the log begin no further batch. The batch under way may still reach W stores.
 func (g *Log) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.end()
 }
 
-// end is Close. Needs g.mu.
+// end does the work of Close. Needs g.mu.
 func (g *Log) end() {
 	if g.closed {
 		return
@@ -270,8 +270,8 @@ func (g *Log) ended() bool {
 	return g.closed
 }
 
-// idle says whether there is something to send without a request: the time, where that lets
-// ids go, or a whole copy to a store that is behind.
+// idle reports whether there is something to send without a request. It may be the time, if ids expire by
+// it, or a whole copy for a store that is behind.
 func (g *Log) idle() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -286,7 +286,7 @@ func (g *Log) idle() bool {
 	return passed || g.behind
 }
 
-// batch is what is to be sent now, an exact.Change; false: nothing.
+// batch returns the exact.Change that is to be sent now. It returns false if there is none.
 func (g *Log) batch() ([]byte, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -311,7 +311,7 @@ func (g *Log) batch() ([]byte, bool) {
 	return g.flight.body, !g.flight.over
 }
 
-// end of a try to send a batch.
+// ending says how a try to send a batch ended.
 type ending uint8
 
 const (
@@ -321,7 +321,7 @@ const (
 	lost                // never: the log has ended
 )
 
-// concluded takes in what became of the batch under way.
+// concluded handles the outcome of the batch under way.
 func (g *Log) concluded(out quorum.Outcome) ending {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -17,17 +17,18 @@ import (
 )
 
 const (
-	// pause before what was not won is repeated.
+	// pause is the pause before a failed message is repeated.
 	pause = 20 * time.Millisecond
-	// look is how often logs without requests are looked at: for ids that have
-	// expired, and for stores that are behind.
+	// look is the time between two looks at logs without requests. A look finds ids that have expired, and
+	// stores that are behind.
 	look = time.Second
-	// pieces is how many copies are read with one message. One that could not be read is read
-	// alone the next time: together they may be more than a message holds.
+	// pieces bounds the copies that are read with one message. Together they may be more than a message
+	// holds, so a copy that could not be read is read alone the next time.
 	pieces = 64
-	// mostBytes is how much one message brings of several sections: no more than of the largest.
+	// mostBytes bounds the records of several sections in one message. It is the size of the largest
+	// section.
 	mostBytes = exact.MaxCopy
-	// ahead is by how much a caller's clock may be ahead of the owner's, of first_sent.
+	// ahead bounds how far a first_sent by a caller's clock may be ahead of the owner's clock.
 	ahead = 10 * time.Second
 )
 
@@ -42,18 +43,18 @@ type Config struct {
 	Stores  Stores
 	Session seq.Session
 	Clock   clock.Clock
-	// StoreTime returns the latest time that the clocks of W stores have reached, false while that
-	// is not known. If nil, it never is.
+	// StoreTime returns the latest time that the clocks of W stores have reached. It returns false if the
+	// time is not known. If StoreTime is nil, the time is never known.
 	StoreTime func() (time.Time, bool)
-	// Lost is told that a log ended since a store promised the epoch by, or would not take
-	// what the log had: the section must be given up. It is called without locks.
+	// Lost is called when a log ends because a store has promised the epoch by, or refuses the records of
+	// the log. The section must be given up. Lost is called without locks.
 	Lost func(id seq.SectionID, epoch, by seq.Epoch)
-	// Grow is told by how many bytes what is kept of UIDs and ids has changed; Full says why
-	// no more may be kept. Both are called with a log locked.
+	// Grow is called with the change in the bytes kept for UIDs and ids. Full returns an error if no more
+	// may be kept. Both are called with a log locked.
 	Grow   func(bytes int64)
 	Full   func() error
 	Logger *slog.Logger
-	Traces *tracing.Tracer // nil: none
+	Traces *tracing.Tracer // if nil, tracing is off
 }
 
 // Logs are the logs of one node. Safe for concurrent use.
@@ -70,7 +71,7 @@ type Logs struct {
 	sender *wake.Signal // something is in due
 }
 
-// New makes Logs; nothing is sent before Run.
+// New makes Logs. They send nothing before Run.
 func New(cfg Config) *Logs {
 	return &Logs{cfg: cfg, open: map[*Log]struct{}{}, reader: wake.New(), sender: wake.New()}
 }
@@ -91,10 +92,10 @@ func (l *Logs) Run(ctx context.Context) {
 	}
 }
 
-// now returns the time of sections, milliseconds since 1970. It follows the clocks of the stores,
-// so that W of them take records in whatever the others show. While too few stores tell their
-// clocks, it is the stores' time when the copy was read, and what has passed since by a clock that
-// does not jump: zero is that time when the clock shows 0. The node's wall clock has no part in it.
+// now returns the time of sections, in milliseconds since 1970. It follows the clocks of the stores, so
+// that W of them accept records whatever the other stores' clocks show. While too few stores report their
+// clocks, it adds the time since the copy was read, by a clock that does not jump, to the stores' time at
+// that read: zero is the stores' time when that clock shows 0. The node's wall clock plays no part.
 func (l *Logs) now(zero int64) int64 {
 	if l.cfg.StoreTime != nil {
 		if t, known := l.cfg.StoreTime(); known {
@@ -104,8 +105,8 @@ func (l *Logs) now(zero int64) int64 {
 	return zero + l.cfg.Clock.Now().Milliseconds()
 }
 
-// Open begins the log of a section under an epoch that W stores have promised; window is how
-// long ids are kept. It serves once its copy was read.
+// Open begins the log of a section under an epoch that W stores have promised. The log keeps ids for
+// window, and serves once its copy was read.
 func (l *Logs) Open(id seq.SectionID, epoch seq.Epoch, window time.Duration) *Log {
 	g := &Log{logs: l, id: id, epoch: epoch, window: window, opened: make(chan struct{}), gathered: make(chan struct{})}
 	l.mu.Lock()
@@ -116,7 +117,7 @@ func (l *Logs) Open(id seq.SectionID, epoch seq.Epoch, window time.Duration) *Lo
 	return g
 }
 
-// wants has a batch of the log sent, for the call that ctx belongs to.
+// wants makes the sender send a batch of the log, for the call of ctx.
 func (l *Logs) wants(ctx context.Context, g *Log) {
 	l.mu.Lock()
 	l.due = append(l.due, g)
@@ -131,7 +132,7 @@ func (l *Logs) forget(g *Log) {
 	delete(l.open, g)
 }
 
-// all are the logs that are open.
+// all returns the open logs.
 func (l *Logs) all() []*Log {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,7 +143,7 @@ func (l *Logs) all() []*Log {
 	return out
 }
 
-// watch looks at the logs now and then.
+// watch looks at the logs from time to time.
 func (l *Logs) watch(ctx context.Context) {
 	for wake.Sleep(ctx, look) {
 		for _, g := range l.all() {
@@ -153,7 +154,7 @@ func (l *Logs) watch(ctx context.Context) {
 	}
 }
 
-// send sends the batches that are due, all in one message a store.
+// send sends the batches that are due, in one message to each store.
 func (l *Logs) send(ctx context.Context) {
 	l.mu.Lock()
 	due, calls := l.due, l.calls
@@ -200,7 +201,7 @@ func (l *Logs) send(ctx context.Context) {
 	l.later(ctx, again, func(g *Log) { l.wants(ctx, g) })
 }
 
-// later does something with logs after a pause.
+// later calls do with the logs after a pause.
 func (l *Logs) later(ctx context.Context, again []*Log, do func(*Log)) {
 	if len(again) == 0 {
 		return
@@ -274,8 +275,8 @@ func (l *Logs) readSome(ctx context.Context, opening []*Log) {
 	})
 }
 
-// promise tells the stores of the epochs that W of them have promised, so that another may
-// be read in the place of one that is gone since.
+// promise tells the stores the epochs that W of them have promised, so that another store can replace one
+// that has failed since.
 func (l *Logs) promise(ctx context.Context, logs []*Log) {
 	items := make([]quorum.StepItem, len(logs))
 	for i, g := range logs {
@@ -284,7 +285,7 @@ func (l *Logs) promise(ctx context.Context, logs []*Log) {
 	l.cfg.Stores.Step(ctx, l.cfg.Session, items)
 }
 
-// stateOf reads what W stores have of a section.
+// stateOf returns the state of a section at W stores.
 func stateOf(out quorum.Outcome) (*exact.State, error) {
 	if len(out.Payload) == 0 {
 		return nil, fmt.Errorf("%w: no copy", exact.ErrBadRecord)

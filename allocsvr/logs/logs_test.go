@@ -34,8 +34,8 @@ type stores struct {
 	silent   int // messages whose answers are lost
 	sent     [][]byte
 	steps    int
-	most     int           // copies that a message holds; 0: any number
-	late     chan struct{} // answers wait until it is closed; nil: they do not
+	most     int           // copies that a message holds; zero means no limit
+	late     chan struct{} // if not nil, answers wait until it is closed
 }
 
 func newStores() *stores {
@@ -144,7 +144,7 @@ type bench struct {
 	stores *stores
 	bytes  atomic.Int64
 	full   atomic.Bool
-	time   atomic.Pointer[time.Time] // that W stores have reached; nil: it is not known
+	time   atomic.Pointer[time.Time] // that W stores have reached; nil if it is not known
 
 	mu   sync.Mutex // guards all below
 	lost []seq.Epoch
@@ -260,7 +260,7 @@ func TestNumbersAndIdsAreAtAQuorumBeforeTheyAreTold(t *testing.T) {
 	}
 }
 
-// What waits at one moment is one message, and one batch is under way at a time.
+// Requests that wait at the same time share one message, and one batch is under way at a time.
 func TestWhatWaitsAtOneMomentIsOneBatch(t *testing.T) {
 	s := newStores()
 	try(t, s, func(b *bench, g *Log) {
@@ -409,8 +409,8 @@ func TestWhatAWholeCopyCarriedAlongMayHaveBeenTaken(t *testing.T) {
 	})
 }
 
-// What is found at one store of W may be of a take that was never answered: it is told only
-// once the log's own first record, which follows it, is at W stores.
+// A record at one store of W may belong to a take that was never answered. The log returns it only once its
+// own first record, which follows, is at W stores.
 func TestWhatWasFoundIsToldOnceAQuorumHasIt(t *testing.T) {
 	s := newStores()
 	orphan := exact.Batch{Epoch: seq.Epoch{Round: 0, Session: other}, Records: []exact.Record{{Epoch: seq.Epoch{Round: 0, Session: other}, Index: 1,

@@ -12,8 +12,7 @@ import (
 const (
 	// MostSpared bounds how long a session is spared, in leases.
 	MostSpared = 8
-	// SteadyAfter is for how long a session must have kept its lease to be as good as one
-	// that never lost it.
+	// SteadyAfter is the time after which a session that kept its lease counts as one that never lost it.
 	SteadyAfter = time.Minute
 )
 

@@ -46,16 +46,16 @@ func (n *Nodes) Addr(node seq.Node) string {
 	return n.addrs[node.Name]
 }
 
-// patience is how long after its own start a node waits for table owners that it
-// has not seen yet: in a cluster that starts again, they may hold parked counters.
+// patience returns how long after its start a node waits for owners of the table that it has not seen yet.
+// If the cluster starts again, they may hold parked counters.
 func (n *Nodes) patience() time.Duration { return max(3*time.Second, 2*n.cfg.Lease) }
 
-// View is the nodes that are alive at one moment.
+// View holds the nodes that are alive at one moment.
 type View struct {
 	Live map[string]quorum.SessionView // by node name, this one included
-	Next time.Duration                 // when the first of the others may be free, 0 for never
-	// Sure says that enough stores have told of them within half a lease for the others'
-	// absence to mean something.
+	Next time.Duration                 // when the first of the other sessions' leases may end; 0 if there are none
+	// Sure means that enough stores have reported within half a lease, so that a node that is missing is
+	// really absent.
 	Sure bool
 }
 

@@ -1,13 +1,13 @@
-// Package numbers is the texts of business numbers: templates such as
-// INV-{date:20060102}-{seq:6}, counted anew each day, month or year of a time zone.
+// Package numbers formats business numbers. A template such as INV-{date:20060102}-{seq:6} may count from 1
+// again each day, month or year of a time zone.
 //
-// It guarantees that no two pairs of a period and a count have one text, within a
-// century for years of two digits: a template that begins anew each day says the day,
-// and every part of a text has a fixed width. That holds over all changes that Follows
-// allows, and whatever zone or clock chose the period.
+// It guarantees that two different pairs of a period and a count have different texts, within a century for
+// years of two digits. A template that starts again each day must contain the day, and every part of a text
+// has a fixed width. The guarantee holds over all changes that Follows allows, whatever zone or clock chose
+// the period.
 //
-// What belongs here: templates, periods, which template may follow which. What does not:
-// counting, which is package segment's, under a register for each period.
+// What belongs here: templates, periods, which template may follow which. What does not: counting, which
+// package segment does, under a register for each period.
 package numbers
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// When a count begins anew.
+// The periods after which a count starts again.
 const (
 	Never   = "never"
 	Daily   = "daily"
@@ -155,8 +155,8 @@ func (t *Template) field(text string) error {
 	return fmt.Errorf("{%s}: expected {date:LAYOUT} or {seq:DIGITS}", text)
 }
 
-// elements are what dates may be made of, as Go's package time writes them: those of a
-// fixed width, since of 2026111 the month is not known.
+// elements are the allowed parts of dates, in the layout of Go's package time. Each has a fixed width,
+// because 2026111 would not tell the month.
 var elements = []string{"2006", "002", "01", "02", "06", "15", "04", "05"}
 
 func (t *Template) date(layout string) error {

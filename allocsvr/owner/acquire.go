@@ -27,7 +27,7 @@ type attempt struct {
 	from  handover.Sealed // table, and the epoch that it directly follows
 	max   uint64
 
-	stopped *Stopped // in another Set, from which it comes; nil: it does not
+	stopped *Stopped // the state in the Set from which the section comes, or nil
 }
 
 // acquisition tells how an acquire ended.

@@ -13,17 +13,17 @@ import (
 	"github.com/seqsvr/seqsvr/sets"
 )
 
-// handOverBatch is how many sections are sealed at one time: their requests wait
-// for two commits of the stores and four messages.
+// handOverBatch bounds the sections that are sealed at one time. Their requests wait for two commits of the
+// stores and four messages.
 const handOverBatch = 256
 
-// giveUp bounds one hand-over of a batch.
+// giveUp bounds the hand-over of one batch.
 const giveUp = 3 * time.Second
 
 // giver is an Owner as one that gives sections away.
 type giver struct{ *Owner }
 
-// seal stops an owned section for ever; false if it is not owned.
+// seal seals an owned section for good. It returns false if the section is not owned.
 func (g *giver) seal(id seq.SectionID) (handover.Sealed, bool) {
 	epoch, table, ok := g.sections.Section(id).Seal()
 	return handover.Sealed{ID: id, Epoch: epoch, Table: table, Mark: g.mark(id)}, ok
@@ -60,7 +60,7 @@ func (g *giver) run(ctx context.Context) {
 	}
 }
 
-// refusal is of a session that did not take what it was offered.
+// refusal records that a session did not take an offer.
 type refusal struct {
 	until time.Duration // nothing is offered before
 	pause time.Duration // of the last time
@@ -184,11 +184,12 @@ func (g *giver) handOver(life context.Context, to quorum.SessionView, ids []seq.
 // takePatience bounds how long a successor that lives is left to take what was released for it.
 const takePatience = 10 * time.Second
 
-// letTake lets the successor acquire what was released for it, and again while it lives and
-// has not: an attempt of it that was late may have been accepted, and it alone knows then that
-// nothing was handed out under that epoch (handover.Sealed.Also). Any other node that acquires,
-// this one too, has to go on from the base, which leaves a gap. What the Set has no more, since it
-// was sealed for a move meanwhile, is not waited for: no node of the Set takes it. errNotTaken.
+// letTake makes the successor acquire the released sections, and repeats that while the successor lives and
+// has not acquired them. An earlier attempt of it may have been accepted late. Only the successor knows
+// then that nothing was handed out under that epoch (handover.Sealed.Also). Any other node, also this one,
+// must go on from the base, which leaves a gap. If a section was sealed for a move to another Set
+// meanwhile, letTake does not wait for it, because no node of this Set takes it. letTake returns
+// errNotTaken.
 func (g *giver) letTake(ctx context.Context, to quorum.SessionView, ids []seq.SectionID) (owned []seq.SectionID, err error) {
 	ctx, cancel := context.WithTimeout(ctx, takePatience)
 	defer cancel()

@@ -38,8 +38,8 @@ func (g *giver) tellLeaving(ctx context.Context) {
 	}
 }
 
-// handAway hands every section over, to the standbys or any other live node, and
-// tells what went where. What no node takes stays.
+// handAway hands every section over, to the standbys or any other live node, and returns the receiver of
+// each. Sections that no node takes stay.
 func (g *giver) handAway(ctx context.Context) map[seq.SectionID]string {
 	moved := make(map[seq.SectionID]string)
 	another := g.handRound(ctx, moved, map[string]seq.Session{})
@@ -211,8 +211,8 @@ func (g *giver) park(file string) error {
 	if file == "" {
 		return nil
 	}
-	// Counters that came from elsewhere and were not used yet stay good, but for those of sections
-	// that have gone to another Set.
+	// Counters from other nodes that were not used yet stay good, except the counters of sections that have
+	// gone to another Set.
 	g.moves.Settle()
 	sealed = append(sealed, g.kept.All()...)
 	if len(sealed) == 0 {

@@ -16,54 +16,53 @@ import (
 	"github.com/seqsvr/seqsvr/sets"
 )
 
-// Stopped is a section that no node of its Set serves any more, for a move to another.
+// Stopped is a section that no node of its Set serves any more, because it moves to another Set.
 type Stopped struct {
 	ID      seq.SectionID
-	Ceiling uint64          // at or above every number that it ever handed out
-	Table   *counters.Table // of one that comes; nil: not known, it goes on from the ceiling
-	Body    []byte          // of one that goes: its counters as they travel; none: not known
-	Mark    uint64          // as handover.Sealed.Mark
+	Ceiling uint64          // at or above every number that was handed out
+	Table   *counters.Table // if the section comes; nil if unknown, and then it goes on from the ceiling
+	Body    []byte          // if the section goes, its encoded counters; empty if unknown
+	Mark    uint64          // see handover.Sealed.Mark
 }
 
-// Room is how many bytes of counters one answer has.
+// Room limits the bytes of counters in one answer.
 type Room struct {
-	Message int // not more, unless one section alone has
-	Section int // a section with more goes without
+	Message int // limit for all sections; one section alone may exceed it
+	Section int // limit for one section; a larger one goes without its counters
 }
 
-// Moves are the steps of moves between Sets that a node takes: it stops sections that its Set
-// has sealed, and opens those that come. The record of the Set decides on both. Safe for
-// concurrent use.
+// Moves does a node's steps of moves between Sets. It stops sections that its Set has sealed, and opens
+// sections that arrive. The record of the Set decides on both. Safe for concurrent use.
 type Moves struct {
 	o *Owner
 
 	mu    sync.Mutex // guards stops; held while cells are dropped
 	stops map[seq.SectionID]stop
-	sent  sync.Map // of the stops whose callers are sent on, where to: seq.SectionID to string; cells ask it with their locks held
+	sent  sync.Map // address in the other Set, by seq.SectionID, for stopped sections; read with sections locked
 
 	stopped, opened atomic.Uint64 // sections, since the start
 }
 
-// Counts are how many sections this node has stopped for other Sets, and opened for its own.
+// Counts returns the numbers of sections that this node has stopped for other Sets, and opened for its own.
 func (m *Moves) Counts() (stopped, opened uint64) { return m.stopped.Load(), m.opened.Load() }
 
 // stop is a section that this node has stopped.
 type stop struct {
 	Stopped
 	move  uint64
-	epoch seq.Epoch       // under which it owned it; zero: it gained the register for the stop
+	epoch seq.Epoch       // under which the node owned it; zero if the node acquired the register for the stop
 	table *counters.Table // not changed before the stop is forgotten
-	// sure: W stores had promised no other epoch once the section was sealed here, after the
-	// record was. Until then a node whose clock stood still may have been succeeded, by one that
+	// sure means that W stores had promised no other epoch after the record and then this node sealed the
+	// section. Before that, if this node's clock stood still, another node may own the section and have
 	// handed out more.
 	sure bool
 }
 
-// Stop ends the service of sections that the record says are sealed for the move: those that
-// this node owns, as many as there is room for, and, if unowned, those that no node does. left are
-// the others. A repeated call gives the same. seq.ErrMoveOver, and nothing was stopped, if the
-// record says something else; seq.ErrBadArgument for a section of an exact space that is sealed:
-// only by a settlement it is in another Set.
+// Stop ends the service of sections that the record has sealed for the move. It stops sections that this
+// node owns, as many as there is room for. If unowned, it also stops sections that no node owns. It returns
+// the other sections in left. A repeated call returns the same. Stop returns seq.ErrMoveOver, and stops
+// nothing, if the record says something else. It returns seq.ErrBadArgument for a sealed section of an
+// exact space, because only a settlement puts one into another Set.
 func (m *Moves) Stop(ctx context.Context, move uint64, ids []seq.SectionID, unowned bool, room Room) (stopped []Stopped, left []seq.SectionID, err error) {
 	record, err := m.o.record.Load(ctx)
 	if err != nil {
@@ -87,8 +86,8 @@ func (m *Moves) Stop(ctx context.Context, move uint64, ids []seq.SectionID, unow
 	return stopped, left, nil
 }
 
-// stopOwn seals sections that this node owns, until there is no more room, and tells those that it
-// has stopped before.
+// stopOwn seals sections that this node owns while there is room. It also returns those that it has stopped
+// before.
 func (m *Moves) stopOwn(move uint64, ids []seq.SectionID, room Room) (own []stop, left []seq.SectionID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,15 +127,15 @@ func (m *Moves) seal(id seq.SectionID, move uint64) (stop, bool) {
 	mark := m.o.mark(id)
 	s := stop{Stopped: Stopped{ID: id, Ceiling: table.High(), Mark: mark}, move: move, epoch: epoch, table: table}
 	m.note(s)
-	// Should the section stay in this Set, this node goes on from here.
+	// If the section stays in this Set, this node goes on from these counters.
 	m.o.kept.Keep(handover.Sealed{ID: id, Epoch: epoch, Table: table, Mark: mark})
 	return s, true
 }
 
-// confirmed leaves the sections that were this node's once they were sealed, as W stores say: no
-// clock takes part. Another that gains one later finds it sealed in the record. Those that another
-// session was promised are given up; of the rest it is not known, and they stay sealed until they
-// are asked for again, or the record has decided on them.
+// confirmed returns the sections that W stores confirm as this node's after the seal, which needs no clock.
+// A node that acquires one of them later finds it sealed in the record. confirmed gives up sections that
+// another session was promised. If the answer is unknown, the section stays sealed until it is asked for
+// again, or until the record has decided on it.
 func (m *Moves) confirmed(ctx context.Context, in []stop, left []seq.SectionID) (stopped []Stopped, _ []seq.SectionID) {
 	var regs []seq.Register
 	var epochs []seq.Epoch
@@ -184,8 +183,8 @@ func (m *Moves) note(s stop) {
 	m.stopped.Add(1)
 }
 
-// fence gains the registers of sections that no node owns, and serves nothing: under every lower
-// epoch nothing more is confirmed, and any later owner reads the record.
+// fence acquires the registers of sections that no node owns, and serves nothing. No lower epoch can
+// confirm anything after that, and any later owner reads the record.
 func (m *Moves) fence(ctx context.Context, move uint64, ids []seq.SectionID) (stopped []Stopped, left []seq.SectionID) {
 	bids := make([]*fence, 0, len(ids))
 	for _, id := range ids {
@@ -230,15 +229,15 @@ func (f *fence) Begin(_ seq.Epoch, found quorum.Outcome) (uint64, bool) {
 	return 0, false
 }
 
-// Confirmed implements ownership.AcquireHandler. It is not called: no ceiling is wanted.
+// Confirmed implements ownership.AcquireHandler. It is not called, because Begin wants no ceiling.
 func (f *fence) Confirmed(seq.Epoch) bool { return false }
 
 // Failed implements ownership.AcquireHandler.
 func (f *fence) Failed(ownership.Stage, quorum.Outcome) {}
 
-// SendOn has callers of sections that were stopped here for the move go on at their owners in the
-// other Set, by gRPC address, which serve them by now: nothing of the move can be taken back once
-// they do, and so it does not wait until the record says so.
+// SendOn redirects callers of sections that were stopped here for the move. The owners in the other Set,
+// given by gRPC address, serve the sections by now. So the move cannot be taken back, and SendOn need not
+// wait until the record says so.
 func (m *Moves) SendOn(move uint64, owners map[seq.SectionID]string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -250,8 +249,8 @@ func (m *Moves) SendOn(move uint64, owners map[seq.SectionID]string) {
 	}
 }
 
-// SentOn is where callers of a section that the record does not say to have gone are sent; empty:
-// nowhere.
+// SentOn returns the address to which callers of a stopped section are redirected before the record says
+// that it has gone. It returns "" if there is none.
 func (m *Moves) SentOn(id seq.SectionID) (addr string) {
 	if to, ok := m.sent.Load(id); ok {
 		return to.(string)
@@ -259,9 +258,9 @@ func (m *Moves) SentOn(id seq.SectionID) (addr string) {
 	return ""
 }
 
-// Settle forgets stops that the record has decided on, as this node has seen it: the sections have
-// gone, or stay. Sections that this node owns and its Set has not are given up, and the counters
-// of those that have gone are forgotten.
+// Settle forgets stops that the record has decided on, as far as this node has seen it. The sections have
+// gone, or they stay. Settle gives up sections that this node owns and its Set does not have, and forgets
+// the counters of sections that have gone.
 func (m *Moves) Settle() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -294,7 +293,8 @@ func (m *Moves) Settle() {
 	m.o.kept.Forget(func(id seq.SectionID) bool { return gone(m.o.record.Known(), id) })
 }
 
-// gone says whether the Set has a section no more, and it does not come back from where it is.
+// gone reports whether the section has left the Set, or was never in it. A sealed section may still come
+// back.
 func gone(record sets.Record, id seq.SectionID) bool {
 	p := record.At(id)
 	return p.State != sets.Active && p.State != sets.Sealed

@@ -51,7 +51,7 @@ func TestASectionIsStoppedOnlyForTheMoveThatSealedIt(t *testing.T) {
 	}
 }
 
-// stop stops section 0 for move 7, and gives its counters; nil: it is left.
+// stop stops section 0 for move 7. It returns the counters, or nil if the section is left.
 func (o *owned) stop() *counters.Table {
 	o.t.Helper()
 	stopped, left, err := o.moves.Stop(o.t.Context(), 7, []seq.SectionID{0}, false, plenty)
@@ -167,7 +167,7 @@ func TestASectionThatMayBeLostIsGivenUpOnceTheRecordHasDecided(t *testing.T) {
 	}
 }
 
-// What a coordinator is told does not change when the section is served again.
+// A stopped section's counters do not change when the section is served again.
 func TestStoppedCountersDoNotChangeWhenTheSectionStays(t *testing.T) {
 	o, _, r := newMoving(t, sealedBy7)
 	o.must(4)

@@ -25,16 +25,17 @@ import (
 	"github.com/seqsvr/seqsvr/sets"
 )
 
-// Peers are the other AllocSvr, by session and address.
+// Peers calls the other AllocSvr, by session and address.
 type Peers interface {
 	// Offer hands the sealed sections to the session at addr. An error means
 	// that the peer may or may not have them.
 	Offer(ctx context.Context, addr string, to seq.Session, sections []handover.Sealed) error
-	// Take lets the session acquire what was offered; it tells what it owns now.
+	// Take lets the session acquire the offered sections. It returns the sections that the session owns
+	// now.
 	Take(ctx context.Context, addr string, to seq.Session, ids []seq.SectionID) (owned []seq.SectionID, err error)
 }
 
-// Record is the document that says which sections this Set has; setdocs.Docs keeps it.
+// Record is the document of the sections that this Set has. setdocs.Docs keeps it.
 type Record interface {
 	Known() sets.Record                            // as this node has seen it
 	Load(ctx context.Context) (sets.Record, error) // as it is now
@@ -43,7 +44,7 @@ type Record interface {
 	Look() // has it read soon
 }
 
-// Sessions are the allocators' sessions that the stores tell of.
+// Sessions holds the allocators' sessions that the stores report.
 type Sessions interface {
 	Sessions() []quorum.SessionView
 	// Kick asks the stores at once.
@@ -65,15 +66,15 @@ type Config struct {
 	ArbiterLease *arbiter.Lease   // given up when the node leaves
 	Peers        Peers
 	Record       Record                // which sections this Set has
-	Keys         func() seq.KeyHashers // nil: all by seq.HashKey
-	// Fail is told of a broken invariant, after which the process must stop.
+	Keys         func() seq.KeyHashers // if nil, seq.HashKey hashes all keys
+	// Fail is called when an invariant is broken. The process must then stop.
 	Fail   func(error)
 	Clock  clock.Clock
 	Logger *slog.Logger
-	Traces *tracing.Tracer // nil: none
+	Traces *tracing.Tracer // if nil, tracing is off
 }
 
-// Owner gains sections for a node and gives them away. Safe for concurrent use.
+// Owner acquires sections for a node and hands them over. Safe for concurrent use.
 type Owner struct {
 	name         string
 	cluster      string
@@ -99,16 +100,16 @@ type Owner struct {
 	kept    handover.Kept
 	seeker  *wake.Signal
 	giver   *wake.Signal
-	leaving atomic.Bool // no section is sought or taken from peers any more
-	// gaining is held in part by each acquisition that leaving would not let begin, and in
-	// whole by Leave, which so waits for them: their counters are handed on or parked like
-	// all others.
+	leaving atomic.Bool // no section is acquired or taken from peers any more
+	// gaining is held in part by each acquisition that must not begin while the node leaves. Leave holds
+	// all of it, and so waits for these acquisitions. Their counters are handed over or parked like all
+	// others.
 	gaining *semaphore.Weighted
 
 	takeovers, handoffs atomic.Uint64
 }
 
-// New makes an Owner; it does nothing before Run.
+// New makes an Owner. It does nothing before Run.
 func New(cfg Config) *Owner {
 	if cfg.Keys == nil {
 		cfg.Keys = func() seq.KeyHashers { return nil }
@@ -124,10 +125,11 @@ func New(cfg Config) *Owner {
 	return o
 }
 
-// Moves are what the node does when sections go to other Sets, or come from there.
+// Moves returns the steps for sections that go to other Sets or come from there.
 func (o *Owner) Moves() *Moves { return &o.moves }
 
-// Run gains and gives sections until ctx ends. It hands nothing over at its end: Leave does.
+// Run acquires and hands over sections until ctx ends. At its end it hands nothing over, because Leave
+// does.
 func (o *Owner) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { o.seek(ctx) })
@@ -135,30 +137,29 @@ func (o *Owner) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Seek has Run look at once for sections to gain.
+// Seek makes Run look at once for sections to acquire.
 func (o *Owner) Seek() { o.seeker.Kick() }
 
-// Look has Run look at once for sections to gain or to give: the route table has changed.
+// Look makes Run look at once for sections to acquire or hand over. It is called when the route table has
+// changed.
 func (o *Owner) Look() {
 	o.seeker.Kick()
 	o.giver.Kick()
 }
 
-// Leaving says that Leave was called.
+// Leaving reports whether Leave was called.
 func (o *Owner) Leaving() bool { return o.leaving.Load() }
 
-// Takeovers counts the times that sections of a node that was gone were taken over,
-// Handoffs the batches of sections that were handed over.
+// Takeovers returns the number of times that sections of a node that was gone were taken over.
 func (o *Owner) Takeovers() uint64 { return o.takeovers.Load() }
 
-// Handoffs: see Takeovers.
+// Handoffs returns the number of batches of sections that were handed over.
 func (o *Owner) Handoffs() uint64 { return o.handoffs.Load() }
 
-// Leave hands every section over, with its counters, to the standbys or any other
-// live node; what none of them takes is sealed and parked in file, for the next start on
-// this machine. Afterwards the session is ended at the stores, so that others do not
-// wait for its lease. Call it before Run's context ends, once. An error tells
-// what was not handed over; the lease then runs out by itself.
+// Leave hands every section over, with its counters, to the standbys or any other live node. It seals the
+// sections that no node takes, and parks their counters in file for the next start on this machine. Then it
+// ends the session at the stores, so that other nodes do not wait for its lease. Call it once, before Run's
+// context ends. An error tells what was not handed over. The lease then runs out by itself.
 func (o *Owner) Leave(ctx context.Context, file string) error {
 	ctx, span := o.traces.Rare(ctx, "alloc.leave")
 	defer span.End(nil)
@@ -180,8 +181,7 @@ func (o *Owner) Leave(ctx context.Context, file string) error {
 	return nil
 }
 
-// Adopt makes parked counters available to the acquisitions to come. Errors are those of
-// handover.Parked.
+// Adopt makes parked counters available to later acquisitions. It returns the errors of handover.Parked.
 func (o *Owner) Adopt(file string) error {
 	sealed, err := handover.Parked(file, o.cluster)
 	o.kept.Keep(slices.DeleteFunc(sealed, func(s handover.Sealed) bool {
@@ -190,7 +190,7 @@ func (o *Owner) Adopt(file string) error {
 	return err
 }
 
-// mark is of the hash that this node counts the string keys of a section's space under.
+// mark returns the mark of the hash that this node uses for string keys of a section's space.
 func (o *Owner) mark(id seq.SectionID) uint64 {
 	return o.keys()[o.sections.Section(id).Space().Name].Mark()
 }

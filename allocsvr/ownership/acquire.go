@@ -7,7 +7,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Stage is how far a bid had come when it failed.
+// Stage says how far a bid had come when it failed.
 type Stage uint8
 
 const (
@@ -27,17 +27,17 @@ type AcquireHandler interface {
 	// Register is what is wanted. If it is of a kind that exists on demand, the first
 	// promise makes it.
 	Register() seq.Register
-	// Free is told what a look has found: the stores would promise the register. false ends
-	// the bid: it is not wanted as it stands.
+	// Free is called when a look found that the stores would promise the register. It returns false to end
+	// the bid.
 	Free(found quorum.Outcome) bool
-	// Begin is told that W stores promised the epoch: found.Max is at or above everything
-	// that was ever confirmed. It says how far the first step goes; false ends the bid.
+	// Begin is called when W stores have promised the epoch. Every number that was ever confirmed is at or
+	// below found.Max. Begin returns the ceiling of the first step, or false to end the bid.
 	Begin(epoch seq.Epoch, found quorum.Outcome) (ceiling uint64, ok bool)
-	// Confirmed is told that W stores have the ceiling under the epoch. It notes the epoch,
-	// so that its loss is noticed, and says whether a lease is wanted: not if the bid was
-	// called off meanwhile, or if the register is for another session.
+	// Confirmed is called when W stores have the ceiling under the epoch. It records the epoch, so that its
+	// loss is noticed, and reports whether a lease is wanted. It returns false if the bid was called off
+	// meanwhile, or if the register is for another session.
 	Confirmed(epoch seq.Epoch) bool
-	// Failed ends the bid: out says why, and when it may have a point again.
+	// Failed ends the bid. The outcome has the reason, and the time after which a bid may succeed.
 	Failed(at Stage, out quorum.Outcome)
 }
 

@@ -19,16 +19,16 @@ type Step struct {
 // methods with what Next gave. They may take locks that are held while Stepper.Add is called.
 type Owned interface {
 	comparable
-	// Next is the step that is due now; false: none is any more.
+	// Next returns the step that is due now. It returns false if no step is due any more.
 	Next() (Step, bool)
-	// Confirmed is told that W stores have the ceiling. The register may be owned under
-	// another epoch by now, or by another session.
+	// Confirmed is called when W stores have the ceiling. Another epoch or another session may own the
+	// register by now.
 	Confirmed(Step)
-	// Unconfirmed is told that the ceiling is not confirmed, though it may be on disks: the
-	// old one stays. The next step must be under the same epoch, after an unknown outcome
-	// for as much or more.
+	// Unconfirmed is called when the ceiling is not confirmed, though it may be on disks. The old ceiling
+	// stays. The next step must be under the same epoch. After an unknown outcome it must go as far or
+	// farther.
 	Unconfirmed(Step, quorum.Outcome)
-	// Lost is told that a higher epoch was promised: nothing may be handed out any more.
+	// Lost is called when a higher epoch was promised. No more numbers may be handed out.
 	Lost(Step, quorum.Outcome)
 }
 

@@ -37,8 +37,8 @@ type Lease interface {
 	Ready() <-chan struct{}
 }
 
-// Leases put registers under the session's lease. quorum.Leases does, but for the type
-// of what it returns.
+// Leases put registers under the session's lease. quorum.Leases has the same methods, except that Attach
+// returns its own type.
 type Leases interface {
 	Attach(reg seq.Register, round uint64) Lease
 }
@@ -56,10 +56,10 @@ func (h *Holder) Look(ctx context.Context, reg seq.Register) quorum.Outcome {
 	return h.Registers.Probe(ctx, h.Session, []seq.Register{reg})[0]
 }
 
-// Standing asks W stores whether the epochs, of the registers at the same index, are still
-// the promised ones. nil: the next owner is promised the register after this call began.
-// seq.ErrNoLease: another epoch was promised, or the session would not be let in; other
-// errors: it is not known.
+// Standing asks W stores whether the epochs of the registers at the same indices are still promised. If an
+// error is nil, a next owner can get the promise only after this call began. The error is seq.ErrNoLease if
+// another epoch was promised or the session would not be let in. Any other error means that the answer is
+// unknown.
 func (h *Holder) Standing(ctx context.Context, regs []seq.Register, epochs []seq.Epoch) []error {
 	errs := make([]error, len(regs))
 	for i, out := range h.Registers.Probe(ctx, h.Session, regs) {

@@ -10,16 +10,16 @@ import (
 	"github.com/seqsvr/seqsvr/internal/process/tracing"
 )
 
-// Gather is how far apart messages are sent while no request waits for one: a register that
-// steps ahead of need has numbers left, so that what is due meanwhile may join it. Stores
-// so commit at most a hundred times a second for one kind of register of one node.
+// Gather is the pause between messages while no request waits for one. A register that steps ahead of need
+// has numbers left, so steps that become due meanwhile may join the message. So stores commit at most a
+// hundred times a second for one kind of register of one node.
 const Gather = 10 * time.Millisecond
 
 // Retry is the pause before a step that was not confirmed is repeated.
 const Retry = 20 * time.Millisecond
 
-// Stepper raises the ceilings of many registers: everything due at one moment travels in
-// one message and one transaction per store.
+// Stepper raises the ceilings of many registers. All steps due at one moment share one message and one
+// transaction at each store.
 type Stepper[R Owned] struct {
 	holder *Holder
 	clock  clock.Clock

@@ -1,6 +1,7 @@
-// Package setdocs is what a node knows of the Sets: the Record of its own, a document at its
-// stores, and the Map of all, which the root Set keeps. The rules of both are in package sets.
+// Package setdocs holds what a node knows of the Sets. It has two documents: the Record of its own Set,
+// kept at its stores, and the Map of all Sets, which the root Set keeps. Package sets has the rules of
+// both.
 //
-// What is known may be old. Whether a section may be served is decided by Load, after the
-// register was promised; Known and Map are for answers to callers and for what not to bid for.
+// The known versions may be old. A node decides by Load, after the register was promised, whether it may
+// serve a section. Known and Map serve answers to callers, and the choice of sections not to bid for.
 package setdocs

@@ -18,13 +18,13 @@ import (
 // where that is.
 var ErrNotRoot = fmt.Errorf("%w: this is not the root Set", seq.ErrBadArgument)
 
-// every is how often the documents are looked at without a reason.
+// every is the time between two regular reads of the documents.
 const every = 5 * time.Second
 
-// First is what the documents say before there is a node.
+// First holds the documents as they were read before the node began.
 type First struct {
 	Record sets.Record
-	Map    sets.Map // elsewhere than at the root the newest that a node of this Set has heard
+	Map    sets.Map // except at the root, the newest map that a node of this Set has read
 }
 
 // Config is what Docs are made of. All is required but Root and OnRecord.
@@ -33,10 +33,10 @@ type Config struct {
 	Stores  documents.Stores
 	Session seq.Session
 	First   First // as it was read before anything was served
-	// Root reads the map at a node of the root Set, the zero Map if it is not newer than that
-	// version; nil: nothing does.
+	// Root reads the map at a node of the root Set. It returns the zero Map if the map is not newer than
+	// newerThan. If nil, the map is not read.
 	Root func(ctx context.Context, addr string, newerThan uint64) (sets.Map, error)
-	// OnRecord is told of each newer Record. It must not block.
+	// OnRecord is called with each newer Record. It must not block.
 	OnRecord func(sets.Record)
 	Logger   *slog.Logger
 }
@@ -76,8 +76,8 @@ func Read(ctx context.Context, stores documents.Stores, session seq.Session) (fi
 // Known is the newest Record that this node has seen.
 func (d *Docs) Known() sets.Record { return d.record.Known() }
 
-// Load reads the Record as it is now. Errors as of documents.Document.Load. Stores of a build
-// that knows no Sets have none: the cluster is alone.
+// Load reads the present Record. It returns the errors of documents.Document.Load. Stores of a build that
+// does not know Sets have no Record, so the cluster has no other Sets.
 func (d *Docs) Load(ctx context.Context) (sets.Record, error) {
 	r, err := d.record.Load(ctx)
 	if errors.Is(err, seq.ErrUnknownRegister) {
@@ -86,14 +86,15 @@ func (d *Docs) Load(ctx context.Context) (sets.Record, error) {
 	return r, err
 }
 
-// Step takes a step with sections, unless it was taken. Errors: those of sets.Record.Apply, else as of documents.Document.Change.
+// Step takes a step with sections, unless it was taken. It returns the errors of sets.Record.Apply and
+// documents.Document.Change.
 func (d *Docs) Step(ctx context.Context, s sets.Step, ranges []sets.Range) (sets.Record, error) {
 	r, err := d.record.Change(ctx, func(now sets.Record, _ bool) (sets.Record, bool, error) { return now.Apply(s, ranges) })
 	return r, upgrade(err)
 }
 
-// Join makes the cluster a Set without sections of the root in a cluster. before is called once the
-// Record is known to allow it. Errors: those of before and sets.Record.Join, else as of
+// Join makes the cluster a Set, without sections, of the root in another cluster. It calls before once the
+// Record is known to allow that. It returns the errors of before, sets.Record.Join and
 // documents.Document.Change.
 func (d *Docs) Join(ctx context.Context, name string, root []string, rootCluster string, before func(context.Context) error) (sets.Record, error) {
 	r, err := d.record.Load(ctx)
@@ -110,8 +111,8 @@ func (d *Docs) Join(ctx context.Context, name string, root []string, rootCluster
 	return r, upgrade(err)
 }
 
-// Found gives a cluster that is alone the name of a root Set: from here on its backups are those
-// of one Set of several.
+// Found gives the name of a root Set to a cluster without Sets. From then on its backups are backups of one
+// Set of several.
 func (d *Docs) Found(ctx context.Context, name string) error {
 	_, err := d.record.Change(ctx, func(now sets.Record, _ bool) (sets.Record, bool, error) {
 		if !now.IsRoot() || now.Name != "" && now.Name != name {
@@ -150,8 +151,8 @@ func (d *Docs) LoadMap(ctx context.Context) (sets.Map, error) {
 	return m, upgrade(err)
 }
 
-// ChangeMap changes the map: ErrNotRoot, those of edit, else as of documents.Document.Change.
-// edit may be called again after it changed something, and must then find that it has.
+// ChangeMap changes the map. It returns ErrNotRoot, or the errors of edit and documents.Document.Change. It
+// may call edit again after the change was written, and edit must then find that.
 func (d *Docs) ChangeMap(ctx context.Context, edit func(sets.Map) (sets.Map, bool, error)) (sets.Map, error) {
 	if err := d.atRoot(); err != nil {
 		return sets.Map{}, err

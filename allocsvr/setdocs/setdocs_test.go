@@ -25,8 +25,8 @@ func newStores(t *testing.T) *memstore.Cluster {
 	return memstore.New(3, m, clock.Boot(), time.Second)
 }
 
-// docs are those of one node, which began when the record was what it is now. With lost its first
-// swap has an outcome that is not known to it, applied or not.
+// docs returns the Docs of one node, which began with the present record. If lost is true, the node does
+// not learn the outcome of its first swap, which was applied or not.
 func docs(t *testing.T, c *memstore.Cluster, lost, applied bool, change ...func(*setdocs.Config)) *setdocs.Docs {
 	t.Helper()
 	stores, session := c.Unsure(t, lost, applied), seq.NewSession()
@@ -197,7 +197,7 @@ func TestAnotherSetHearsOfTheMap(t *testing.T) {
 	d.Look()
 	look(4, 6)
 
-	// What another node does with the record is seen at the next look.
+	// The node sees the step of another node at its next look.
 	if _, err := docs(t, c, false, false).Step(t.Context(), sets.Step{Op: sets.Activate, Move: 1, By: 1}, []sets.Range{{First: 2, Sections: 1}}); err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func (old) SwapDocument(context.Context, seq.Session, seq.Register, uint64, []by
 	return quorum.Document{}, seq.ErrUnknownRegister
 }
 
-// What a node of another Set heard of the map is at its stores: whoever starts there while the root is
+// A Set's stores keep the map that a node of the Set has read. A node that starts there while the root is
 // dead knows of all Sets.
 func TestTheMapThatASetHeardOutlivesItsNodes(t *testing.T) {
 	c := newStores(t)

@@ -34,10 +34,9 @@ func parse(body []byte) (m seq.Mapping, err error) {
 	return m, m.Validate()
 }
 
-// Add decides that the cluster has the space, and gives its mapping, which some store may not
-// have heard of yet: also where nothing is added since the space is there already, as after an
-// attempt that got no further. have is the mapping of this node. Errors: those of seq.Mapping.Add,
-// else as of documents.Document.Change.
+// Add decides that the cluster has the space, and returns the mapping with it. Some stores may not know
+// that mapping yet, also if the space was there already, as after an attempt that got no further. This
+// node's mapping is have. Add returns the errors of seq.Mapping.Add and documents.Document.Change.
 func (d *Document) Add(ctx context.Context, have seq.Mapping, s seq.Space) (seq.Mapping, error) {
 	m, err := d.doc.Change(ctx, func(now seq.Mapping, _ bool) (seq.Mapping, bool, error) {
 		if len(now.Spaces) == 0 {

@@ -136,8 +136,7 @@ func TestIDsInARowAreSpreadOverTheWholeRange(t *testing.T) {
 	}
 }
 
-// What is hidden today must be shown by every later version. The values were worked out by
-// hand too, with the AES of OpenSSL.
+// Every later version must show a number that is hidden today. The AES of OpenSSL gave the same values.
 func TestWhatWasHiddenOnceIsShownForEver(t *testing.T) {
 	for _, row := range []struct {
 		bits       uint

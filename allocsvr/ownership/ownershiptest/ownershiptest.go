@@ -1,5 +1,5 @@
-// Package ownershiptest has stores and leases that do what a test says, and when. It is for
-// the tests of the rooms that own registers.
+// Package ownershiptest has stores and leases that a test scripts. It serves the tests of the packages that
+// own registers.
 package ownershiptest
 
 import (
@@ -100,8 +100,8 @@ func (Leases) Kick() {}
 // Sessions lists none.
 func (Leases) Sessions() []quorum.SessionView { return nil }
 
-// RouteVersion is that of no table.
+// RouteVersion returns 0, because there is no table.
 func (Leases) RouteVersion() uint64 { return 0 }
 
-// Connected is all of three.
+// Connected returns 3, all stores.
 func (Leases) Connected() int { return 3 }

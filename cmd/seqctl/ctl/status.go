@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,8 @@ func statusCommand() *cobra.Command {
 	return cmd
 }
 
-// takeSurvey asks all AllocSvr of the route table at once, and about snowflake IDs if asked to.
+// takeSurvey asks all AllocSvr of the route table at once. If ids is set, it also asks about
+// snowflake IDs, other Sets, and what routers refuse.
 func takeSurvey(ctx context.Context, o *Options, ids bool) (*survey.Survey, error) {
 	c, err := o.routes(ctx)
 	if err != nil {
@@ -51,7 +53,10 @@ func takeSurvey(ctx context.Context, o *Options, ids bool) (*survey.Survey, erro
 	defer conns.Close()
 	s := survey.Take(ctx, c, conns, survey.Patience)
 	if ids {
+		var asking sync.WaitGroup
+		asking.Go(func() { s.AskRouters(ctx, conns, survey.Patience) })
 		s.AskSets(ctx, conns, survey.Patience)
+		asking.Wait()
 	}
 	if addr := s.Answered(); ids && addr != "" {
 		if conn, err := conns.To(addr); err == nil {

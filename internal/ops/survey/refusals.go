@@ -2,8 +2,11 @@ package survey
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
@@ -30,6 +33,9 @@ func (s *Survey) refusals() []Refusal {
 	for _, store := range s.View().GetStores() {
 		add("store", s.storeName(store), store.GetRefused())
 	}
+	for _, router := range s.liveRouters() {
+		add("router", router.GetName(), s.routers[router.GetName()].GetRefused())
+	}
 	slices.SortStableFunc(out, func(a, b Refusal) int { return cmp.Compare(b.Count, a.Count) })
 	return out
 }
@@ -43,4 +49,43 @@ func (s *Survey) refusalNotes() (out []string) {
 		out = append(out, fmt.Sprintf("%s %s refused %d times in the last minutes: %s, from %s (docs/operations.md, SeqMisuseRefused)", one.Role, one.Node, one.Count, one.Reason, one.Address))
 	}
 	return out
+}
+
+// liveRouters returns the routers that the membership knows and takes for alive.
+func (s *Survey) liveRouters() (out []*pb.MemberStatus) {
+	for _, m := range s.View().GetMembers() {
+		if m.GetRole() == "router" && m.GetState() == "alive" {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// AskRouters asks all live routers at once what they refused, each for at most patience. A router
+// that gives no answer, such as an older build, is left out.
+func (s *Survey) AskRouters(ctx context.Context, conns *Conns, patience time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var (
+		mu     sync.Mutex // guards told
+		told   = map[string]*pb.RouterStatusReply{}
+		asking sync.WaitGroup
+	)
+	for _, router := range s.liveRouters() {
+		asking.Go(func() {
+			conn, err := conns.To(router.GetAddr())
+			if err != nil {
+				return
+			}
+			reply, err := pb.NewRouterClient(conn).Status(ctx, &pb.RouterStatusRequest{})
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			told[router.GetName()] = reply
+		})
+	}
+	asking.Wait()
+	s.routers = told
 }

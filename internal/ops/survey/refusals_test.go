@@ -1,11 +1,15 @@
 package survey
 
 import (
+	"context"
+	"net"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -32,5 +36,42 @@ func TestAStatusTellsWhatNodesRefusedAndWhom(t *testing.T) {
 	}
 	if all := s.notes(); !slices.Contains(all, notes[0]) {
 		t.Errorf("the notes of a status lack %q: %q", notes[0], all)
+	}
+}
+
+// refuser is a router that refused something.
+type refuser struct {
+	pb.UnimplementedRouterServer
+	name string
+}
+
+func (r refuser) Status(context.Context, *pb.RouterStatusRequest) (*pb.RouterStatusReply, error) {
+	return &pb.RouterStatusReply{Router: r.name, Refused: []*pb.Refusal{{Reason: "cancelled", Address: r.name, Count: 7}}}, nil
+}
+
+func TestAStatusAsksRoutersThatAreAliveWhatTheyRefused(t *testing.T) {
+	serve := func(register func(grpc.ServiceRegistrar)) string {
+		lis, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv := grpc.NewServer()
+		register(srv)
+		go func() { _ = srv.Serve(lis) }()
+		t.Cleanup(srv.Stop)
+		return lis.Addr().String()
+	}
+	member := func(name, role, state string) *pb.MemberStatus {
+		return &pb.MemberStatus{Name: name, Role: role, State: state, Addr: serve(func(to grpc.ServiceRegistrar) { pb.RegisterRouterServer(to, refuser{name: name}) })}
+	}
+	older := &pb.MemberStatus{Name: "older", Role: "router", State: "alive", Addr: serve(func(grpc.ServiceRegistrar) {})}
+	s := &Survey{Cluster: &Cluster{Table: &seq.RouteTable{Nodes: []seq.Node{{Name: "alloc-1"}}}}, Replies: map[string]*pb.StatusReply{"alloc-1": {Members: []*pb.MemberStatus{
+		member("r1", "router", "alive"), older, member("gone", "router", "dead"), member("alloc-1", "alloc", "alive"), member("r2", "router", "alive")}}}}
+	conns := NewConns()
+	defer conns.Close()
+	s.AskRouters(t.Context(), conns, time.Minute)
+	want := []Refusal{{"router", "r1", "cancelled", "r1", 7}, {"router", "r2", "cancelled", "r2", 7}}
+	if diff := cmp.Diff(want, s.refusals()); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -44,14 +44,14 @@ type Status struct {
 	Allocs       []Alloc  `json:"allocs"`
 	Stores       []Store  `json:"stores"`
 	Routers      []Router `json:"routers"` // that the membership knows
-	// Refused is what nodes refused and closed in the last minutes, the most first. Routers say it
-	// in their metrics alone.
+	// Refused is what nodes refused and closed in the last minutes, the most first. The console does
+	// not ask the routers.
 	Refused []Refusal `json:"refused"`
 }
 
 // Refusal counts how often a node refused an address for a reason.
 type Refusal struct {
-	Role    string `json:"role"` // alloc or store
+	Role    string `json:"role"` // alloc, store or router
 	Node    string `json:"node"`
 	Reason  string `json:"reason"`
 	Address string `json:"address"` // a host, or other

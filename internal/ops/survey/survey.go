@@ -71,9 +71,10 @@ type Survey struct {
 	Replies map[string]*pb.StatusReply // by node name; only those that answered
 	Errs    map[string]error           // of the others
 
-	idTroubles  []trouble // of snowflake namespaces; nil until AskIDs
-	sets        []Set     // all; nil until AskSets, or there is one
-	setTroubles []trouble // of other Sets
+	routers     map[string]*pb.RouterStatusReply // by name; nil until AskRouters
+	idTroubles  []trouble                        // of snowflake namespaces; nil until AskIDs
+	sets        []Set                            // all; nil until AskSets, or there is one
+	setTroubles []trouble                        // of other Sets
 }
 
 // newSurvey has no answers yet.

@@ -40,7 +40,7 @@ func follows(method string) bool {
 
 // rare says of a method that it is always worth a trace: what operators do.
 func rare(method string) bool {
-	return strings.HasPrefix(method, "/"+pb.Admin_ServiceDesc.ServiceName+"/")
+	return strings.HasPrefix(method, "/"+pb.Admin_ServiceDesc.ServiceName+"/") || method == pb.Router_Status_FullMethodName
 }
 
 // ServerOptions put a span around each unary call of a server; they go to

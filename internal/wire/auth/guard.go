@@ -171,7 +171,7 @@ func (g *Guard) Takes(cluster string) bool { return g != nil && g.takes(g.curren
 // Credentials hold what a caller showed of itself. The Guard looks it up again at each call.
 type Credentials struct {
 	Evidence Evidence
-	Token    string // empty: none
+	Token    string // empty if there is none
 	Err      error  // of the header with the token
 }
 

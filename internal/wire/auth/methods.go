@@ -140,6 +140,7 @@ var Methods = map[string]Access{
 	pb.Admin_Status_FullMethodName:    looking,
 	pb.Admin_Leases_FullMethodName:    looking,
 	pb.Admin_Events_FullMethodName:    looking,
+	pb.Router_Status_FullMethodName:   looking,
 	pb.Admin_Drain_FullMethodName:     changing(nodeOf),
 	pb.Admin_Move_FullMethodName:      changing(moveOf),
 	pb.Admin_Rebalance_FullMethodName: changing(whole),

@@ -229,7 +229,7 @@ func TestWhoIsNobodyIsToldWhy(t *testing.T) {
 	shown := func(r Role, name string) Evidence { return Evidence{Identity: Identity{"c", r, name}, Until: soon} }
 	for _, test := range []struct {
 		who  Credentials
-		want string // empty: allowed
+		want string // empty if the call is allowed
 	}{
 		{Credentials{}, "neither a certificate with a role nor a token"},
 		{Credentials{Token: string(unknown)}, "unknown or was revoked"},

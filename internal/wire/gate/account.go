@@ -11,8 +11,7 @@ import (
 
 // Bounds of the memory that the callers of one server take, in bytes.
 const (
-	// memoryBudget is for messages and calls of all connections. The largest message of a store
-	// fits.
+	// memoryBudget bounds the messages and calls of all connections. The largest message of a store fits.
 	memoryBudget = 32 << 20
 	// strangersBudget is the part of it for connections that have not shown who they are, of a
 	// server that asks everybody.

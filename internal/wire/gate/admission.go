@@ -21,13 +21,12 @@ const CallCost = 64
 const MinInWork = seq.MaxBatch + CallCost
 
 const (
-	// turnKeys is how much work may have begun lately, in keys for each processor: a few
-	// milliseconds of it.
+	// turnKeys bounds the work that began lately, in keys for each processor. It takes a few milliseconds.
 	turnKeys = 1 << 14
-	// turnTime is for how long a call that has begun is taken to want a processor. One that
-	// is in for longer waits for something else, such as a section that moves.
+	// turnTime is the time for which a call that has begun is assumed to need a processor. A longer call
+	// waits for something else, such as a section that moves.
 	turnTime = 20 * time.Millisecond
-	// maxLooks is how many callers are looked at for one whose turn it is.
+	// maxLooks bounds the callers that are looked at for the next turn.
 	maxLooks = 8
 )
 
@@ -40,16 +39,16 @@ func CheckMaxInWork(keys int) error {
 	return nil
 }
 
-// Admission bounds the work that a server has begun and not ended, in keys, so that
-// overload ends in refusals and not in memory, and no caller takes it all. While it is half
-// full every call is let in. Above that no caller gets more than its share: the limit divided
-// by the number of callers with calls in work; and the last eighth is for callers that have
-// none, so that one that comes late finds room. The same holds for the work that was begun in
-// the last turnTime, with the difference that a call beyond it waits for its turn; callers take
-// turns. So a caller that asks for little meets little work before its own.
+// Admission bounds the work that a server has begun and not ended, in keys. So overload ends in refusals
+// and not in memory, and no caller takes it all. While it is half full, every call is let in. Above that,
+// no caller gets more than its share: the limit divided by the number of callers with calls in work. The
+// last eighth is for callers that have no calls in work, so that a late caller finds room.
 //
-// Calls for one of several Sets have half of the limit, in which each caller has its share in the
-// same way. So those that wait for a Set that is dead take nothing from calls for others.
+// The same holds for the work that was begun in the last turnTime, except that a call beyond it waits for
+// its turn. Callers take turns. So a caller that asks for little meets little work before its own.
+//
+// Calls for one of several Sets have half of the limit, in which each caller has its share in the same way.
+// So calls that wait for a dead Set take nothing from calls for other Sets.
 //
 // Safe for concurrent use.
 type Admission struct {
@@ -83,7 +82,7 @@ type share struct {
 	waiting       []*Place
 }
 
-// Place is that of one call in work. Its owner leaves it once.
+// Place is the place of one call in work. Its owner leaves it once.
 type Place struct {
 	in    *Admission
 	of    *share
@@ -91,7 +90,7 @@ type Place struct {
 	sets  []forSet      // that it is for
 	at    time.Time     // when it began
 	begun bool          // counts as begun lately
-	turn  chan struct{} // closed when it begins; nil: it began at once
+	turn  chan struct{} // closed when the call begins; nil if it began at once
 }
 
 // NewAdmission makes one of a limit in keys. A call alone must fit, or it never will:
@@ -136,9 +135,9 @@ func callerOf(ctx context.Context) any {
 	return nil
 }
 
-// Enter begins a call of so many keys, when it is its caller's turn; Leave must follow. It is for
-// the Sets given, if there are several of them in all, and may go on with those that Place.Refused
-// does not name. seq.ErrOverloaded, at once: retry later. Otherwise the error of ctx.
+// Enter begins a call of so many keys when its caller's turn comes. Leave must follow. If there are several
+// Sets in all, sets names the Sets of the call, and the call may go on with those that Place.Refused does
+// not name. Enter returns seq.ErrOverloaded at once, to retry later, or the error of ctx.
 func (a *Admission) Enter(ctx context.Context, keys int, sets ...int) (*Place, error) {
 	p, err := a.enter(callerOf(ctx), keys, sets, true)
 	if err != nil || p.turn == nil {
@@ -153,7 +152,7 @@ func (a *Admission) Enter(ctx context.Context, keys int, sets ...int) (*Place, e
 	}
 }
 
-// Try is Enter for a caller that takes turns in another way: it never waits.
+// Try is Enter without the wait for a turn, for callers that take turns in another way.
 func (a *Admission) Try(ctx context.Context, keys int, sets ...int) (*Place, error) {
 	return a.enter(callerOf(ctx), keys, sets, false)
 }
@@ -194,8 +193,8 @@ func (a *Admission) enter(who any, keys int, sets []int, turns bool) (*Place, er
 	return p, nil
 }
 
-// refusal is why a call does not fit into memory; nil: it has places at Sets if it is for some.
-// Needs mu.
+// refusal returns why a call does not fit into memory. If it returns nil, the call has its places at its
+// Sets. Needs mu.
 func (a *Admission) refusal(p *Place, sets []int) error {
 	own := p.of.setless
 	switch sum := a.inWork + p.cost; {
@@ -220,7 +219,7 @@ func below(sum, own, limit, sharers int64) bool {
 	return sum <= limit/2 || sum <= limit-limit/8 && own <= limit/sharers
 }
 
-// sharers is how many callers there are, with this one. Needs mu.
+// sharers returns the number of callers, including this one. Needs mu.
 func (a *Admission) sharers(of *share) int64 {
 	n := int64(len(a.callers))
 	if of.inWork == 0 {
@@ -343,26 +342,26 @@ func (a *Admission) again() {
 	a.next(time.Now())
 }
 
-// InWork is the weight of the calls in work, in keys, with those that wait for their turn.
+// InWork returns the weight of the calls in work, in keys. It includes calls that wait for their turn.
 func (a *Admission) InWork() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.inWork
 }
 
-// Waiting is how many callers have calls that wait for their turn.
+// Waiting returns the number of callers that have calls waiting for their turn.
 func (a *Admission) Waiting() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.line)
 }
 
-// Limit is what InWork may be, in keys.
+// Limit returns the limit of InWork, in keys.
 func (a *Admission) Limit() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.bound.limit
 }
 
-// Refused is how many calls Enter has refused.
+// Refused returns the number of calls that Enter has refused.
 func (a *Admission) Refused() uint64 { return a.refused.Load() }

@@ -82,7 +82,7 @@ func TestALowerLimitHoldsOnceEnoughHaveLeft(t *testing.T) {
 
 func TestAboveHalfNobodyGetsMoreThanHisShare(t *testing.T) {
 	a := NewAdmission(16 * CallCost)
-	greedy := entered(t, a, "greedy", 0, 14) // alone, all is his but for an eighth
+	greedy := entered(t, a, "greedy", 0, 14) // a caller that is alone gets all except an eighth
 	refused(t, a, "greedy", 0)
 	polite := entered(t, a, "polite", 0, 1)
 	other := entered(t, a, "other", 0, 1)

@@ -10,7 +10,7 @@ import (
 type pool struct {
 	inWork       int64
 	by           map[*share]int64 // of inWork, by caller
-	full, shared error            // what is said beyond its bound; nil: not said yet
+	full, shared error            // errors beyond its bound; nil until first used
 }
 
 // forSet is what a call in work has of one Set.
@@ -20,11 +20,11 @@ type forSet struct {
 	left    bool
 }
 
-// NameSets has the Sets named in what is said beyond the bound of one. Before the first call.
+// NameSets sets how errors name a Set that is full. Call it before the first call of Enter.
 func (a *Admission) NameSets(nameOf func(set int) string) { a.nameOf = nameOf }
 
-// enterSets gives a call its places at Sets: it counts whole at each, as its memory is held until
-// the last has answered. The error is that of a Set if none has room. Needs mu.
+// enterSets gives a call its places at Sets. It counts whole at each Set, because its memory is held until
+// the last Set has answered. If no Set has room, the error is a Set's. Needs mu.
 func (a *Admission) enterSets(p *Place, sets []int) (err error) {
 	p.sets = make([]forSet, len(sets))
 	room := false
@@ -95,7 +95,7 @@ func (a *Admission) leaveSet(p *Place, one *forSet) {
 	}
 }
 
-// Refused is a seq.ErrOverloaded where the call was not let in for a Set; nil: it was.
+// Refused returns seq.ErrOverloaded if the call was not let in for a Set, and nil otherwise.
 func (p *Place) Refused(set int) error {
 	for i := range p.sets {
 		if p.sets[i].set == set {

@@ -37,7 +37,7 @@ func TestCallsForOneSetTakeHalfAndNothingFromCallsForOthers(t *testing.T) {
 	a := NewAdmission(32 * CallCost)
 	a.NameSets(func(set int) string { return []string{"main", "b"}[set] })
 	var all []*Place
-	for range 14 { // alone, half of all is its but for an eighth
+	for range 14 { // a caller that is alone gets half of all except an eighth
 		all = append(all, enteredFor(t, a, "greedy", 0, 1))
 	}
 	if _, err := a.Try(WithCaller(t.Context(), "greedy"), 0, 1); err == nil || !strings.Contains(err.Error(), "Set b") {

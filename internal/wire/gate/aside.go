@@ -9,8 +9,7 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
-// maxAside is how many of the calls by which a cluster lives and is looked at may be in work
-// at once.
+// maxAside bounds the control calls in work at once: the calls by which a cluster lives and is looked at.
 const maxAside = 256
 
 // controlAdmission lets these calls in by places of their own: no number of callers takes them, and no
@@ -24,7 +23,7 @@ func (controlAdmission) has(method string) bool {
 	if method == pb.Store_Renew_FullMethodName {
 		return true
 	}
-	for _, service := range []string{"/" + pb.Peer_ServiceDesc.ServiceName, "/" + pb.Admin_ServiceDesc.ServiceName, "/grpc.health.v1.Health"} {
+	for _, service := range []string{"/" + pb.Peer_ServiceDesc.ServiceName, "/" + pb.Admin_ServiceDesc.ServiceName, "/" + pb.Router_ServiceDesc.ServiceName, "/grpc.health.v1.Health"} {
 		if strings.HasPrefix(method, service+"/") {
 			return true
 		}

@@ -33,7 +33,7 @@ func TestCallsByWhichAClusterLivesHavePlacesOfTheirOwn(t *testing.T) {
 		<-busy
 	}
 	none := func(context.Context, any) (any, error) { return nil, nil }
-	for _, method := range []string{pb.Admin_Leases_FullMethodName, pb.Peer_Offer_FullMethodName, pb.Store_Renew_FullMethodName, "/grpc.health.v1.Health/Check"} {
+	for _, method := range []string{pb.Admin_Leases_FullMethodName, pb.Peer_Offer_FullMethodName, pb.Store_Renew_FullMethodName, pb.Router_Status_FullMethodName, "/grpc.health.v1.Health/Check"} {
 		if err := call("greedy", method, none); !errors.Is(err, seq.ErrOverloaded) {
 			t.Errorf("%s of one who has his share: got %v, want %v", method, err, seq.ErrOverloaded)
 		}

@@ -92,7 +92,7 @@ func (s *checkedStream) SendMsg(m any) error {
 	return s.write(m)
 }
 
-// write is for the handler and for refusals, which have goroutines of their own.
+// write sends for the handler and for refusals, which have goroutines of their own.
 func (s *checkedStream) write(m any) error {
 	s.send.Lock()
 	defer s.send.Unlock()

@@ -14,9 +14,9 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
-// What a call takes beside its message, in bytes: its goroutine and usual headers. Headers that
-// travel as more than usualHeaders bytes count by the byte, since each byte may name a header that
-// both sides know.
+// The memory that a call takes beside its message, in bytes: its goroutine and usual headers. Headers of
+// more than usualHeaders bytes on the wire count by the byte, since each byte may name a header that both
+// sides know.
 const (
 	callCost     = 8 << 10
 	usualHeaders = 128

@@ -24,17 +24,19 @@ import (
 // deadline in an outage, or if another call was served for it, as beside an attempt that another
 // attempt overtook. All calls of a connection may be cancelled at once, and a number of them each second.
 const (
-	// maxCancels is how many a second, of a peer, a server takes whose callers are routers too: a router
-	// without a certificate looks like a caller, and cancels what each of its callers cancels.
+	// maxCancels bounds the cancels a second that a server takes from one peer, if routers are among its
+	// callers. A router without a certificate looks like a caller, and cancels all that its callers cancel.
 	maxCancels = 4096
-	// longCall is for how long a call is open that may be cancelled freely. It is below the time that
-	// the SDK gives an attempt; with all calls of a connection it makes some thousand cancelled calls a second.
+	// longCall is the time after which a peer may cancel an open call freely. It is below the time that the
+	// SDK gives an attempt. With all calls of a connection it allows some thousand cancelled calls a
+	// second.
 	longCall = 250 * time.Millisecond
-	// closedFor is how long the next connections of a peer wait after one of its connections was closed.
+	// closedFor is the time that the next connections of a peer wait after one of its connections was
+	// closed.
 	closedFor = time.Second
-	// maxPaused is how many connections wait in this way; more are closed.
+	// maxPaused bounds the connections that wait in this way. Further connections are closed.
 	maxPaused = 256
-	// maxPeers is how many peers are remembered.
+	// maxPeers bounds the peers that are remembered.
 	maxPeers = 4096
 )
 
@@ -68,7 +70,7 @@ func newCancels(cfg ServerConfig) *cancels {
 		strange: newOpenCalls(cfg.MaxOpen), proven: newOpenCalls(cfg.MaxOpen), paused: make(chan struct{}, maxPaused), peers: map[any]*canceller{}}
 }
 
-// peerKey is by what a peer is known; nil for a node, which is not bounded.
+// peerKey returns the key of a peer in cancels. It is nil for a node, which has no bound.
 func peerKey(addr net.Addr, info credentials.AuthInfo) any {
 	if proven, ok := info.(rpc.ShownInfo); ok {
 		switch id := proven.Evidence.Identity; id.Role {
@@ -132,7 +134,7 @@ func (c *cancels) forget(now time.Time) {
 	}
 }
 
-// pause is for how long a new connection of a peer waits.
+// pause returns the time that a new connection of a peer waits.
 func (c *cancels) pause(who any) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

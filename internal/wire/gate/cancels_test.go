@@ -173,7 +173,7 @@ func TestCallsThatAServerResetsCountAsCancelled(t *testing.T) {
 	t.Error("calls may be refused without end")
 }
 
-// What a peer sends is found wherever it is cut.
+// Frames are found wherever the bytes are cut.
 func TestFramesAreFoundHoweverTheyCome(t *testing.T) {
 	var sent rawcall.Frames
 	var want []frame

@@ -31,11 +31,12 @@ const (
 	// strangerTimeout closes a connection that has not shown who it is, if no message of it has
 	// come whole for so long.
 	strangerTimeout = 5 * time.Second
-	// maxUnread is how many bytes of replies a peer may leave unread before its calls are
-	// refused. One reply counts as half of it at most: a large one that is on its way must not
-	// have the calls beside it refused.
+	// maxUnread bounds the bytes of replies that a peer may leave unread before its calls are refused. One
+	// reply counts as half of it at most, so that a large reply on its way does not refuse the calls beside
+	// it.
 	maxUnread = 1 << 20
-	// muchUnread is of all peers of a server together; beyond it each has fewUnread.
+	// muchUnread bounds the unread bytes of all peers of a server together. Beyond it, each peer has
+	// fewUnread.
 	muchUnread = 32 << 20
 	fewUnread  = maxUnread / 8
 	// overhead is taken off for each message beside its own bytes, and a 64th of these: frames. It
@@ -53,7 +54,7 @@ const (
 	maxHeaders = 64
 )
 
-// What refuses a call of a connection, or closes it.
+// The errors that refuse a call of a connection, or close it.
 var (
 	errUnfinished = fmt.Errorf("%w: too many bytes of unfinished messages", seq.ErrOverloaded)
 	errHeaders    = fmt.Errorf("%w: a call with more than %d headers", seq.ErrBadArgument, maxHeaders)
@@ -201,7 +202,7 @@ type connInfo struct {
 // Handshake returns the AuthInfo of the handshake, for rpc.AuthInfo.
 func (i connInfo) Handshake() credentials.AuthInfo { return i.AuthInfo }
 
-// GetCommonAuthInfo is how gRPC asks for the security level.
+// GetCommonAuthInfo returns the security level for gRPC.
 func (i connInfo) GetCommonAuthInfo() credentials.CommonAuthInfo {
 	if c, ok := i.AuthInfo.(interface {
 		GetCommonAuthInfo() credentials.CommonAuthInfo
@@ -291,7 +292,7 @@ type counted struct {
 	traffic *traffic
 	call    *call
 	begun   time.Time
-	sending atomic.Int64 // since when a message waits to be sent, in ns after begun; 0: none
+	sending atomic.Int64 // since when a message waits to be sent, in ns after begun; zero if none waits
 }
 
 // now is the time since the stream began, in ns. It takes no part in jumps of the clock.

@@ -13,7 +13,7 @@ const (
 	frameCost = 128
 )
 
-// preface is how many bytes a client sends before its first frame.
+// preface is the number of bytes that a client sends before its first frame.
 const preface = len(http2.ClientPreface)
 
 // frame is a frame of HTTP/2, as far as it is looked at.

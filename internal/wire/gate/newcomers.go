@@ -6,7 +6,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 )
 
-// maxNewcomers is how many connections of a server may have had no call yet.
+// maxNewcomers bounds a server's connections that have had no call yet.
 const maxNewcomers = 1024
 
 // newcomers are connections that have had no call yet. If one too many comes, the oldest is closed,
@@ -42,7 +42,7 @@ func (n *newcomers) add(t *traffic) {
 	}
 }
 
-// leave is for one that has called, or closed.
+// leave removes a connection that has had a call, or is closed.
 func (n *newcomers) leave(t *traffic) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

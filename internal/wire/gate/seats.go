@@ -153,11 +153,11 @@ func (seat *Seat) leave() (end func()) {
 	return seat.end
 }
 
-// seatKey is of the context of a connection.
+// seatKey is the key of the seat in a connection's context.
 type seatKey struct{}
 
-// Guard has each connection of an HTTP server take a seat. A request whose headers have come counts
-// as a call. It is for before Serve, after the handler is set.
+// Guard makes each connection of an HTTP server take a seat. A request whose headers have come counts as a
+// call. Call Guard after the handler is set and before Serve.
 func (s *Seats) Guard(srv *http.Server) {
 	var seats sync.Map // net.Conn -> *Seat
 	srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {

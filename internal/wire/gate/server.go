@@ -47,35 +47,36 @@ func newBuffers() mem.BufferPool {
 	return pool
 }
 
-// StopBound is how long Serve waits for calls in flight before it cuts them off.
+// StopBound bounds the time that Serve waits for calls in flight before it cuts them off.
 const StopBound = 2 * time.Second
 
-// ServerConfig is how a server listens. The zero value is usable.
+// ServerConfig configures a server. The zero value is usable.
 type ServerConfig struct {
-	// Logger takes panics and the errors that callers see as "internal error". Nil: none.
+	// Logger logs panics and the errors that callers see as "internal error". It may be nil.
 	Logger *slog.Logger
-	// MaxConcurrentStreams of one connection; 0: 256. More calls of a peer wait on its side.
+	// MaxConcurrentStreams bounds the calls of one connection. Zero means 256. Further calls wait at the
+	// peer.
 	MaxConcurrentStreams uint32
 	// MaxCancels bounds the calls that a peer cancels before they are served, a second; the connection
 	// that goes beyond it is closed. Zero means maxCancels. Nodes with a certificate are not bounded.
 	MaxCancels int
-	// MaxOpen bounds the calls that are open on all connections without a certificate, and apart from them
-	// those of callers with one. Zero means maxOpen.
+	// MaxOpen bounds the open calls of all connections without a certificate, and separately those with
+	// one. Zero means maxOpen.
 	MaxOpen int
-	// MaxRecv bounds one request in bytes; 0: MaxRecv.
+	// MaxRecv bounds one request in bytes. Zero means rpc.MaxRecv.
 	MaxRecv int
-	// ClusterID is this server's cluster, "" while it is not known. Calls that name
-	// another are refused with seq.ErrForeignCluster. Nil: not checked.
+	// ClusterID returns this server's cluster, or "" while it is unknown. Calls that name another cluster
+	// are refused with seq.ErrForeignCluster. If nil, there is no check.
 	ClusterID func() string
-	// Incarnation is the life of the cluster that this server belongs to, not known while it is
-	// not. Calls for another one are refused with seq.ErrForeignCluster or seq.ErrStaleEra. If
-	// nil, it is not checked.
+	// Incarnation returns the life of this server's cluster, or the zero value while it is unknown. Calls
+	// for another life are refused with seq.ErrForeignCluster or seq.ErrStaleEra. If nil, there is no
+	// check.
 	Incarnation func() seq.Incarnation
-	// Creds secures the listener; nil: plaintext.
+	// Creds secures the listener. If nil, it is plaintext.
 	Creds credentials.TransportCredentials
-	// Changed is told of changes that were done, with their callers; it must not block. Nil: nothing is.
+	// Changed is called with each change that was made, and its caller. It must not block. It may be nil.
 	Changed func(rpc.Change)
-	// Auth checks each call and each message of a stream; nil: everybody may do everything.
+	// Auth checks each call and each message of a stream. If nil, all calls are allowed.
 	Auth *auth.Guard
 	// Refused counts the calls that are refused and the connections that are closed. If nil,
 	// none is counted.
@@ -216,10 +217,10 @@ func Serving(works bool) healthpb.HealthCheckResponse_ServingStatus {
 	return healthpb.HealthCheckResponse_NOT_SERVING
 }
 
-// RegisterHealth serves grpc.health.v1 and reflection. Call it after the services
-// are registered and before Serve. The health of the empty name starts as SERVING;
-// Shutdown on the result tells balancers that the process leaves. A service without a
-// health of its own, registered or one of more, has that of the empty name.
+// RegisterHealth serves grpc.health.v1 and reflection. Call it after the services are registered and before
+// Serve. The health of the empty name starts as SERVING. Shutdown on the result tells balancers that the
+// process leaves. A service without a health of its own has the health of the empty name. This holds for
+// registered services and for the names in more.
 func RegisterHealth(srv *Server, more ...string) *health.Server {
 	h := health.NewServer()
 	healthpb.RegisterHealthServer(srv, newNamedHealth(h, srv, more))

@@ -13,9 +13,9 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// maxOpen is how many calls a server has open of callers without a certificate, and as many again of
-// callers with one. Each takes a goroutine and some KiB, even before its message has come. Nodes with
-// certificates are not bounded.
+// maxOpen bounds the open calls of a server's callers without a certificate, and separately of callers with
+// one. Each call takes a goroutine and some KiB, even before its message has come. Nodes with certificates
+// have no bound.
 const maxOpen = 1 << 14
 
 // openCalls bounds the calls that a server has open on all connections of one kind, as a bound of one

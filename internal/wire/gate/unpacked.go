@@ -8,14 +8,14 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// What a message takes once it is unpacked, in bytes.
+// The memory that a message takes once it is unpacked, in bytes.
 const (
 	structCost = 192 // a message in a message, or an entry of a map
 	stringCost = 16  // a string or bytes, beside its own
 	numberCost = 8
 	// smallMessage need not be looked at: its call costs more.
 	smallMessage = 256
-	// maxDepth is how deep messages are looked at. None of ours goes deeper.
+	// maxDepth bounds the depth to which messages are looked at. No message of ours is deeper.
 	maxDepth = 8
 )
 

@@ -25,7 +25,7 @@ type Change struct {
 	Method    string // full name
 	Target    string // as auth.Change says
 	Peer      string // address
-	For       string // the caller that a router names, and its address; empty: none
+	For       string // the caller that a router names, and its address; or empty
 	Outcome   string // OK, or the code of the error
 
 	told bool // there is an event about it
@@ -47,7 +47,7 @@ func (c *Change) By() string {
 type Changes struct {
 	log  *slog.Logger
 	by   *auth.Guard
-	done func(Change) // must not block; nil: nothing
+	done func(Change) // must not block; may be nil
 
 	mu    sync.Mutex // guards lines
 	lines map[lineKey]*lines

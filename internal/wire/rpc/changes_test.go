@@ -43,7 +43,7 @@ func TestAChangeIsALineWithoutAPrincipalTooAndWhateverTheLevel(t *testing.T) {
 		method  string
 		message any
 		err     error
-		target  string // empty: no line at all
+		target  string // empty if there must be no line
 		outcome string
 	}{
 		{pb.Admin_Drain_FullMethodName, &pb.DrainRequest{Node: "a"}, nil, `node "a"`, "OK"},

@@ -120,7 +120,7 @@ func checkCluster(ctx context.Context, own func() string) error {
 
 // lifeCheck refuses calls for another life of the cluster than the server's own.
 type lifeCheck struct {
-	own func() seq.Incarnation // nil: nothing is refused
+	own func() seq.Incarnation // if nil, no call is refused
 	// last is the own incarnation as calls say it, so that most calls compare two texts.
 	last atomic.Pointer[Target]
 }

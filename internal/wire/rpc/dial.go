@@ -20,11 +20,11 @@ const (
 	connectTimeout = 2 * time.Second
 )
 
-// Dial makes a connection to host:port without waiting for it. Calls on it fail at
-// once while the peer is away, unless they ask to wait. Errors of its calls have gone
-// through FromStatus. It is plaintext unless grpc.WithTransportCredentials is among
-// opts, which come last and may override everything. Names are looked up anew at each
-// connection attempt, and no proxy of the environment is used. The caller closes it.
+// Dial makes a connection to host:port without waiting for it. Calls on it fail at once while the peer is
+// away, unless they ask to wait. Errors of its calls have gone through FromStatus. It is plaintext unless
+// grpc.WithTransportCredentials is among opts, which come last and may override everything. Each connection
+// attempt resolves the name again, and no proxy of the environment is used. The caller closes the
+// connection.
 func Dial(addr string, opts ...grpc.DialOption) (*grpc.ClientConn, error) {
 	target := addr
 	if !strings.Contains(addr, "://") {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Exposed are those of a daemon's listeners that take plaintext from other machines: all
-// that are not on loopback, without TLS or while AllowPlaintext lets plaintext in beside it.
+// Exposed returns the daemon's listeners that take plaintext from other machines. They are not on loopback,
+// and either there is no TLS or AllowPlaintext lets plaintext in beside it.
 func (t *TLS) Exposed(addrs ...string) (out []string) {
 	if t != nil && t.plaintext == NoPlaintext {
 		return nil

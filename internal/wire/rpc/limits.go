@@ -30,7 +30,7 @@ const (
 	KeepaliveTimeout = 3 * time.Second
 )
 
-// QuorumHealth is the service name under which grpc.health.v1 of an AllocSvr says whether
-// it has a quorum of stores, and that of a router whether any AllocSvr that it reaches
-// has: NOT_SERVING if not. The answer waits for nothing.
+// QuorumHealth is the service name of a quorum in grpc.health.v1. An AllocSvr is SERVING if it has a quorum
+// of stores, and a router if an AllocSvr that it reaches has one. Otherwise they are NOT_SERVING. The
+// answer waits for nothing.
 const QuorumHealth = "quorum"

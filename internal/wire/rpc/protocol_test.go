@@ -15,8 +15,8 @@ func TestBuildsThatWouldMisreadEachOtherRefuseByName(t *testing.T) {
 	tests := []struct {
 		name   string
 		server protocolVersions
-		caller string // "": says nothing
-		want   string // part of the refusal; empty: served
+		caller string // empty if the caller says nothing
+		want   string // part of the refusal; empty if it is served
 	}{
 		{"the same", protocolVersions{3, 2}, "3/2", ""},
 		{"an older caller that is still understood", protocolVersions{3, 2}, "2/1", ""},

@@ -106,9 +106,9 @@ func (r Reason) quiet() bool {
 }
 
 const (
-	// maxAddresses is how many addresses are kept apart.
+	// maxAddresses bounds the addresses that are counted separately.
 	maxAddresses = 16
-	// RecentMinutes is for how many minutes Recent looks back, beside the current one.
+	// RecentMinutes is the number of minutes before the current one that Recent covers.
 	RecentMinutes = 5
 	// OtherAddresses stands for all addresses that are not kept apart.
 	OtherAddresses = "other"
@@ -207,8 +207,9 @@ func (c *refusals) add(reason Reason, minute int64) {
 	of.minutes[of.latest%int64(len(of.minutes))]++
 }
 
-// take adds the latest minutes of an address that is no longer kept apart. Its totals go: what
-// a scrape has seen as the address's must not rise once more as that of others.
+// take adds the latest minutes of an address that is no longer counted separately. Its totals are dropped:
+// a scrape has seen them as the address's totals, and the totals of other addresses must not rise by them
+// again.
 func (c *refusals) take(gone *refusals) {
 	for reason, from := range gone.counts {
 		to, ok := c.counts[reason]
@@ -280,7 +281,7 @@ func Host(address string) string {
 	return address
 }
 
-// Refusal is how often calls of an address were refused for a reason.
+// Refusal counts the calls of an address that were refused for a reason.
 type Refusal struct {
 	Reason  Reason
 	Address string

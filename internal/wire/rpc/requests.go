@@ -44,8 +44,8 @@ func Load(batches []*pb.Batch) int {
 	return max(keys, min(keys+ids/keyBytes, seq.MaxBatch))
 }
 
-// RaisedKeys checks the batches of a BatchRaise, but for the floors, which are refused one by
-// one, and counts their keys. seq.ErrBadBatch, seq.ErrBadArgument.
+// RaisedKeys checks the batches of a BatchRaise and counts their keys. It does not check the floors, which
+// are refused one by one. It returns seq.ErrBadBatch or seq.ErrBadArgument.
 func RaisedKeys(batches []*pb.RaiseBatch) (keys int, err error) {
 	for i, b := range batches {
 		n := len(b.GetUids()) + len(b.GetKeys())
@@ -63,8 +63,8 @@ func RaisedKeys(batches []*pb.RaiseBatch) (keys int, err error) {
 const (
 	// defaultWait bounds a request whose caller set no deadline.
 	defaultWait = 5 * time.Second
-	// answerAhead is how long before the caller's deadline the wait ends, so that
-	// the answer says what was waited for; at most a tenth of what is left.
+	// answerAhead is the time before the caller's deadline at which the wait ends, so that the answer can
+	// say what was waited for. A wait ends early by no more than a tenth of the time left.
 	answerAhead = 20 * time.Millisecond
 )
 

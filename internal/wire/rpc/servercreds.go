@@ -44,8 +44,7 @@ func (c serverCreds) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthI
 	return secured, info, err
 }
 
-// CountRefused has r count the handshakes and connections that are refused. It is for before
-// the first use.
+// CountRefused makes r count the handshakes and connections that are refused. Call it before the first use.
 func (t *TLS) CountRefused(r *Refused) {
 	if t != nil {
 		t.refused = r
@@ -57,12 +56,12 @@ func (c serverCreds) Clone() credentials.TransportCredentials {
 	return serverCreds{c.TransportCredentials.Clone(), c.tls}
 }
 
-// expireEarly is how long before its end a certificate's connections are closed, so that
-// those who have a new one by then meet no refusal.
+// expireEarly is the time before the end of a certificate at which its connections are closed. A caller
+// that has a new certificate by then meets no refusal.
 const expireEarly = time.Second
 
-// expiring closes a connection when its certificate ends; zero: never. Its calls would be
-// refused from then on, while gRPC connects again, with the certificate that there is now.
+// expiring closes a connection when its certificate ends. If end is zero, it never does. Its calls would be
+// refused from then on, while gRPC connects again, with the current certificate.
 func expiring(conn net.Conn, end time.Time) net.Conn {
 	if end.IsZero() {
 		return conn

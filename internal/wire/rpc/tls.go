@@ -24,38 +24,38 @@ import (
 type TLSFiles struct {
 	Cert string // chain of this process, its own certificate first
 	Key  string // of Cert
-	CA   string // certificates that those of the other side must be signed by; empty: the system's
+	CA   string // certificates that sign the certificates of the other side; if empty, the system's
 }
 
 // ErrTLS is a certificate, key or CA file that cannot be used, or half of a pair.
 var ErrTLS = errors.New("bad TLS files")
 
-// TLS secures listeners and connections by the files. Each handshake gets a tls.Config of
-// its own, made from what the files hold then, so that all checks are those of crypto/tls.
-// Nil is plaintext, and all its methods then give nil. Safe for concurrent use.
+// TLS secures listeners and connections by the files. Each handshake gets a tls.Config of its own, made
+// from the current files, so crypto/tls does all checks. A nil TLS means plaintext, and all its methods
+// then return nil. Safe for concurrent use.
 type TLS struct {
 	files TLSFiles
 	log   *slog.Logger
 
 	// Set before use; see Identify and AllowPlaintext.
-	cluster   string // empty: identities are not looked at
+	cluster   string // if empty, identities are not read
 	strict    bool
-	sets      func(cluster string) bool // clusters that are Sets beside it; nil: none
+	sets      func(cluster string) bool // reports whether a cluster is a Set beside it; may be nil
 	plaintext Plaintext
 	complain  rateLimitedLog
 	refused   *Refused // see CountRefused
 
 	mu     sync.Mutex    // guards all below
-	own    auth.Identity // that the certificate must be of; empty: any
+	own    auth.Identity // the identity that the certificate must have; if empty, any
 	stamps [3]time.Time
 	loaded material
-	told   string // the last complaint about files that cannot be used; empty: they can
+	told   string // the last complaint about files that cannot be used; empty if they can
 }
 
 // material is what the files had when they were last sound.
 type material struct {
-	cert *tls.Certificate // nil: none
-	pool *x509.CertPool   // nil: the system's
+	cert *tls.Certificate // may be nil
+	pool *x509.CertPool   // if nil, the system's
 }
 
 // NewTLS reads the files. Nil for none; ErrTLS for files that are missing, malformed
@@ -144,10 +144,10 @@ func (t *TLS) current() material {
 	return t.loaded
 }
 
-// Plaintext is what is done without TLS, beside it, while a cluster goes over to TLS.
+// Plaintext says where plaintext is allowed beside TLS, while a cluster goes over to TLS.
 type Plaintext string
 
-// The steps, backwards. In each, everybody understands those of the step before and behind.
+// The steps, backwards. In each step, all processes understand the step before and the step after.
 const (
 	NoPlaintext     Plaintext = "no"
 	AcceptPlaintext Plaintext = "accept" // listeners take both; what is dialled is TLS
@@ -162,7 +162,7 @@ func ParsePlaintext(text string) (Plaintext, error) {
 	return NoPlaintext, fmt.Errorf("plaintext %q: expected no, accept or dial", text)
 }
 
-// AllowPlaintext is for before the first use.
+// AllowPlaintext sets where plaintext is allowed. Call it before the first use.
 func (t *TLS) AllowPlaintext(p Plaintext) { t.plaintext = p }
 
 // Identify has listeners read the identities of who connects, who may then come without a
@@ -278,8 +278,8 @@ func (t *TLS) DialOptions(roles ...auth.Role) []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithTransportCredentials(t.Creds(roles...))}
 }
 
-// DialSets is DialOptions for servers that may be of another Set; see TrustSets. Nobody may
-// dial by it who hands out what is its own Set's alone, such as a section or a ceiling.
+// DialSets is DialOptions for servers that may be of another Set; see TrustSets. Do not send through it
+// what only the own Set may receive, such as a section or a ceiling.
 func (t *TLS) DialSets(roles ...auth.Role) []grpc.DialOption {
 	if t == nil || t.plaintext == DialPlaintext {
 		return nil
@@ -301,8 +301,8 @@ func (t *TLS) Creds(roles ...auth.Role) credentials.TransportCredentials {
 type dialCreds struct {
 	credentials.TransportCredentials // all but the handshake
 	tls                              *TLS
-	sets                             func(cluster string) bool // whose servers are taken beside those of the own cluster; nil: none
-	roles                            []auth.Role               // of the server; empty: any
+	sets                             func(cluster string) bool // whose servers are accepted beside the own cluster's; may be nil
+	roles                            []auth.Role               // of the server; if empty, any
 }
 
 // ClientHandshake implements credentials.TransportCredentials.
