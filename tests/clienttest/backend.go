@@ -25,7 +25,7 @@ const (
 	DatacenterName = "cn"
 )
 
-// namespaces are of every Cluster.
+// namespaces are configured in every Cluster.
 var namespaces = []string{"name=default layout=twitter", "name=regional-1 layout=regional alias=1", "name=regional-2 layout=regional alias=2", "name=orders layout=leaf",
 	"name=clicks layout=time:41,worker:6,sequence:16;epoch=1700000000000;overflow=borrow"}
 

@@ -36,7 +36,7 @@ type Cluster struct {
 	Mapping seq.Mapping
 	ID      string // the cluster's
 
-	back *backend // nil: the nodes answer by themselves
+	back *backend // if nil, the nodes answer by themselves
 
 	mu        sync.Mutex // guards all below
 	routes    *seq.RouteTable

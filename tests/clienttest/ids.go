@@ -12,7 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// fakeNamespaces are of every Cluster without a backend.
+// fakeNamespaces stand in a Cluster without a backend.
 var fakeNamespaces = []struct {
 	name, layout string
 	alias        uint32
