@@ -62,7 +62,7 @@ func NewRESP(cfg Config, near calls.Local) (*RESP, error) {
 	}
 	cfg.TLS.WarnExposed(cfg.Logger, lis.Addr().String())
 	r := &RESP{cfg: cfg, lis: lis, sdk: sdk}
-	r.srv = resp.New(nearFirst{admitted{sdk, newDoor(sdk, gate.NewAdmission(DefaultMaxInWork))}, near}, cfg.Logger)
+	r.srv = resp.New(resp.NewDialect(), nearFirst{admitted{sdk, newDoor(sdk, gate.NewAdmission(DefaultMaxInWork))}, near}, cfg.Logger)
 	r.srv.CountRefused(cfg.Refused)
 	r.srv.SetLimits(resp.Limits{MaxConns: cfg.RESPMaxConns, MaxPipeline: cfg.RESPMaxPipeline})
 	return r, nil

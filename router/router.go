@@ -109,7 +109,7 @@ func New(cfg Config) (*Router, error) {
 		append(cfg.Traces.ServerOptions(), r.calls.Options()...)...)
 	cfg.TLS.WarnExposed(cfg.Logger, r.Addr(), r.HTTPAddr(), r.RESPAddr(), r.ConsoleAddr())
 	r.inWork = gate.NewAdmission(DefaultMaxInWork)
-	r.resp = resp.New(admitted{r.sdk, newDoor(r.sdk, r.inWork)}, cfg.Logger)
+	r.resp = resp.New(resp.NewDialect(), admitted{r.sdk, newDoor(r.sdk, r.inWork)}, cfg.Logger)
 	r.resp.Authorize(cfg.Guard, cfg.TLS.Evidence)
 	r.resp.CountRefused(cfg.Refused)
 	r.resp.Share(r.budget)

@@ -53,7 +53,7 @@ func (n *Nodes) patience() time.Duration { return max(3*time.Second, 2*n.cfg.Lea
 // View holds the nodes that are alive at one moment.
 type View struct {
 	Live map[string]quorum.SessionView // by node name, this one included
-	Next time.Duration                 // when the first of the other nodes' sections may be free; 0 means never
+	Next time.Duration                 // when the first of the other sessions' leases may end; 0 if there are none
 	// Sure means that enough stores have reported within half a lease, so that a node that is missing is
 	// really absent.
 	Sure bool

@@ -293,7 +293,8 @@ func (m *Moves) Settle() {
 	m.o.kept.Forget(func(id seq.SectionID) bool { return gone(m.o.record.Known(), id) })
 }
 
-// gone reports whether the Set no longer has a section that cannot come back from where it is.
+// gone reports whether the section has left the Set, or was never in it. A sealed section may still come
+// back.
 func gone(record sets.Record, id seq.SectionID) bool {
 	p := record.At(id)
 	return p.State != sets.Active && p.State != sets.Sealed

@@ -97,8 +97,8 @@ func (c *Section) awaited() string {
 	return "is " + c.state.String()
 }
 
-// unix is the wall clock in seconds, for the time of the last number. What is folded first
-// rests on it, and no promise.
+// unix returns the wall clock in seconds, for the time of the last number. It decides which counters are
+// folded first, and no promise rests on it.
 func (t *Table) unix() uint32 {
 	return uint32(min(max(t.wall().Unix(), 0), math.MaxUint32))
 }

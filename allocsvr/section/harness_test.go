@@ -28,7 +28,7 @@ func (alone) Quorum() error                        { return nil }
 func (alone) FailFast() error                      { return nil }
 func (alone) NotOwner(seq.SectionID, string) error { return seq.ErrNotOwner }
 
-// configOf is of a Table whose session is ownSession.
+// configOf returns the Config of a Table whose session is ownSession.
 func configOf(m seq.Mapping, regs ownership.Registers, c clock.Clock) Config {
 	return Config{Mapping: m, Holder: &ownership.Holder{Session: ownSession, Registers: regs, Leases: ownershiptest.Leases{}}, Lease: ownerLease,
 		Guide: alone{}, Lost: func() {}, Clock: c, Wall: time.Now, Logger: slog.New(slog.DiscardHandler)}

@@ -21,8 +21,8 @@ type logged struct {
 
 // Request names a take of an exact space that may be repeated.
 type Request struct {
-	ID   string    // 1 to exact.MaxID bytes, of its key; "": it has none, and a repetition is another take
-	Sent time.Time // when its caller first sent it; zero: now
+	ID   string    // 1 to exact.MaxID bytes, unique for its key; if "", a repetition is another take
+	Sent time.Time // when the caller first sent it; zero means now
 }
 
 // Lookup gives what a request of an exact space has got, First 0 for nothing. It takes
@@ -58,8 +58,8 @@ func (t *Table) logOf(ctx context.Context, id seq.SectionID) (*logs.Log, error) 
 	}
 }
 
-// Name gives the requests of a Take in an exact space their ids, requests[i] to keys[i]: after
-// Set, before Pass. Out().Replayed then says which had got their numbers before.
+// Name gives ids to the requests of a Take in an exact space, requests[i] to keys[i]. Call it after Set and
+// before Pass. Out().Replayed then says which requests had got their numbers before.
 func (t *Taking) Name(requests []Request) { t.requests = requests }
 
 // settleLogged takes the numbers of all keys.

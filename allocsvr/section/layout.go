@@ -20,11 +20,11 @@ type cells struct {
 	memory  *memory                // of the node
 }
 
-// layout is the mapping of cells, and those of spaces that were added since they were made. It is
-// replaced as a whole.
+// layout holds the mapping of the cells, and the cells of spaces that were added since the cells were made.
+// It is replaced as a whole.
 type layout struct {
 	mapping seq.Mapping
-	later   [][]Section // one a space, in the mapping's order
+	later   [][]Section // by space, in the mapping's order
 }
 
 // start makes the sections of the mapping, all absent.
@@ -37,15 +37,15 @@ func (s *cells) start(m seq.Mapping, memory *memory) {
 	s.layout.Store(&layout{mapping: s.spaces()})
 }
 
-// Mapping is that of the cluster; its spaces are to be passed to Take and the like. Spaces may
-// be added to the next one that it returns.
+// Mapping returns the mapping of the cluster, whose spaces Take and other methods accept. The mapping that
+// the next call returns may have more spaces.
 func (s *cells) Mapping() *seq.Mapping { return &s.layout.Load().mapping }
 
-// Len is the number of sections, which only grows; ids are 0 to Len()-1. Methods that take an
-// id panic on others.
+// Len returns the number of sections, which only grows. Ids are 0 to Len()-1, and methods that take an id
+// panic on other values.
 func (s *cells) Len() int { return s.Mapping().Sections() }
 
-// Section is the section of that id.
+// Section returns the section with the id.
 func (s *cells) Section(id seq.SectionID) *Section {
 	if int(id) < len(s.array) {
 		return &s.array[id]
@@ -101,7 +101,7 @@ func (s *cells) Extend(m seq.Mapping) error {
 	return nil
 }
 
-// put makes the first of the cells those of the space.
+// put makes the first cells the sections of the space.
 func (s *cells) put(space *seq.Space, cells []Section) {
 	for i := range cells[:space.Sections] {
 		cells[i].init(space.First+seq.SectionID(i), space, s.memory)

@@ -52,7 +52,8 @@ func (l *Line) left(c *Section, uid seq.UID, numbers uint64) {
 	}
 }
 
-// numbers returns how many numbers the key waits for, at least those of one index.
+// numbers returns the count of numbers that the key waits for, or the count of this index if that is
+// larger.
 func (l *Line) numbers(c *Section, uid seq.UID, of uint64) uint64 {
 	return max(l.keys[standing{c, uid}].numbers, of)
 }

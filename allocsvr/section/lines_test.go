@@ -29,5 +29,5 @@ func TestATakeTouchesTwoLinesOfACell(t *testing.T) {
 	}
 }
 
-// hotTable is how many bytes of a counters.Table a take of a known UID needs.
+// hotTable is the number of bytes of a counters.Table that a take of a known UID needs.
 const hotTable = 56

@@ -6,12 +6,12 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// takings are for TakeLocal, which allocates nothing.
+// takings holds Takings for TakeLocal, so that it allocates nothing.
 var takings = sync.Pool{New: func() any { return new(Taking) }}
 
-// TakeLocal takes counts[i] numbers, one each if counts is empty, of uids[i] where nothing has to
-// be waited for: first[i] is the first of them, and 0 for all others, which a Take serves. In a
-// strict space that is all of them: there the stores are asked before anything is answered.
+// TakeLocal takes counts[i] numbers of uids[i], or one each if counts is empty, if the take need not wait.
+// Then first[i] is the first of the numbers. For all other UIDs first[i] is 0, and the caller uses Take. In
+// a strict space TakeLocal takes no numbers, because there the stores are asked before any answer.
 func (t *Table) TakeLocal(space *seq.Space, uids []seq.UID, counts []uint32, first []uint64) (unordered bool) {
 	if space.Mode == seq.Strict {
 		return false

@@ -13,48 +13,48 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Tuning of what bounds the memory of counters (docs/decisions.md, 035).
+// Tuning of the memory limit of counters (docs/decisions.md, 035).
 const (
-	// Percent of the budget: from foldFrom on that counters use, cold ones are folded, until
-	// foldUntil is reached. From all of it on UIDs without a counter are refused. Under a flood all
-	// sections grow together, by a quarter, so the first and the last lie that far apart.
+	// Percentages of the budget. When counters use foldFrom, cold counters are folded until foldUntil is
+	// reached. When they use all of it, UIDs without a counter are refused. Under a flood all sections grow
+	// together, by a quarter, so foldFrom and allUsed lie that far apart.
 	foldFrom, foldUntil, allUsed = 60, 40, 100
-	// foldLook is how often the memory is looked at; a pass that did not find enough is
-	// followed by foldRest times as long without one.
+	// foldLook is the time between two looks at the memory. After a pass that did not find enough, there is
+	// no pass for foldRest times its duration.
 	foldLook = time.Second
 	foldRest = 20
-	// foldPiece is how many slots of a table are looked at under one lock of its section,
-	// some 30 us.
+	// foldPiece is the number of slots of a table that are looked at under one lock of its section, which
+	// takes some 30 us.
 	foldPiece = 512
 )
 
-// foldAges are how many seconds ago the last take of a block must be for it to be folded:
-// the next age counts only if the one before does not free enough.
+// foldAges are the ages, in seconds, from which a block counts as cold, by its last take. The next age is
+// used only if the age before does not free enough.
 var foldAges = [...]uint32{600, 60, 10}
 
-// memory is what the counters of a Table and the logs of its exact sections take, and may take.
-// Safe for concurrent use.
+// memory measures and limits the memory of the counters of a Table and the logs of its exact sections. Safe
+// for concurrent use.
 //
 //	used = the sum of Section.bytes + logs
 type memory struct {
-	budget  func() uint64 // bytes, 0: no bound
+	budget  func() uint64 // bytes; 0 means no limit
 	used    atomic.Int64
-	logs    atomic.Int64  // UIDs and ids of exact sections: none of it can be folded
+	logs    atomic.Int64  // UIDs and ids of exact sections, which cannot be folded
 	folded  atomic.Uint64 // blocks of 64 UIDs
 	refused atomic.Uint64 // requests for UIDs without a counter
 }
 
 func unbounded() uint64 { return 0 }
 
-// Memory is what the counters of UIDs take, in bytes, and what was done to keep it so.
+// Memory holds the bytes that the counters of UIDs use, and how the limit was kept.
 type Memory struct {
-	Used, Budget uint64 // Budget 0: no bound
+	Used, Budget uint64 // a zero Budget means no limit
 	Folded       uint64 // blocks of 64 UIDs, since the table was made
 	Refused      uint64 // requests for UIDs without a counter, likewise
 }
 
-// Memory of all sections. Counters that are on their way to another node, or kept after
-// that failed, are not in it.
+// Memory returns the memory of all sections. Counters that are on their way to another node, or are kept
+// after that failed, do not count.
 func (t *Table) Memory() Memory {
 	m := &t.memory
 	return Memory{Used: uint64(max(m.used.Load(), 0)), Budget: m.budget(), Folded: m.folded.Load(), Refused: m.refused.Load()}
@@ -159,10 +159,10 @@ func (f *folding) look() (pause time.Duration) {
 	return foldLook
 }
 
-// fold drops cold counters until they use foldUntil percent of the budget: the oldest first as far as
-// foldAges tell them apart, and of those the ones above which a base has to rise the
-// least. What would raise it by more than the section's largest step, which a crash may
-// skip as well, stays.
+// fold drops cold counters until the counters use foldUntil percent of the budget. It drops the oldest
+// first, by the steps of foldAges. Among these it first drops counters that raise a base the least.
+// Counters stay if they would raise it by more than the section's largest step, which a crash may skip as
+// well.
 func (f *folding) fold(now uint32) {
 	for _, age := range foldAges {
 		if now < age {

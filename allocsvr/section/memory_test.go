@@ -250,7 +250,7 @@ func TestALookFoldsOnceSixTenthsOfTheMemoryAreUsed(t *testing.T) {
 	}
 }
 
-// What exact sections take cannot be folded, so that it costs ordinary UIDs no numbers.
+// The memory of exact sections cannot be folded, so it costs ordinary UIDs no numbers.
 func TestIDsOfExactSpacesFoldNoCounters(t *testing.T) {
 	b := newBounded(t, 4, 4<<20)
 	uids := make([]seq.UID, 1000)

@@ -157,10 +157,10 @@ func sendStates(ch chan<- prometheus.Metric, cells iter.Seq[*Section], now time.
 	mLeaseLeft.Send(ch, left.Seconds())
 }
 
-// MostEndings is how many sections near their end are named; all are counted.
+// MostEndings bounds the named sections near their end. All such sections are counted.
 const MostEndings = 100
 
-// sendEndings gives the owned sections near their end.
+// sendEndings sends the owned sections near their end.
 func sendEndings(ch chan<- prometheus.Metric, cells iter.Seq[*Section]) {
 	all, ended := 0, 0
 	for c := range cells {

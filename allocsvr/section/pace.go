@@ -8,16 +8,16 @@ import (
 
 // Tuning of a section's step (docs/decisions.md, 014).
 const (
-	// paceAim is for how long a busy section's step should last. A step is asked for
-	// when half of the one before is left, so that a store may be away for half of it.
+	// paceAim is the intended duration of a busy section's step. The next step is begun when half of a step
+	// is left, so a store may be away for half of paceAim.
 	paceAim = 2 * time.Second
-	// paceGrowth is by how much a step may be larger than the one before: what is
-	// skipped after a crash stays in proportion to what was really used.
+	// paceGrowth bounds the size of a step relative to the step before. So the numbers skipped after a
+	// crash stay in proportion to the numbers used.
 	paceGrowth = 4
 )
 
-// pace is how large a section's steps are. Pure; time comes in as an argument, on a
-// clock that never goes back.
+// pace computes the size of a section's steps. It is pure. Time comes in as an argument, on a clock that
+// never goes back.
 //
 //	least <= step <= most
 type pace struct {

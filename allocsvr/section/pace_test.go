@@ -94,7 +94,7 @@ func (l *life) asked(yes bool, before uint64, latency time.Duration) {
 	}
 }
 
-// ahead is how far a crash now would make the section jump.
+// ahead returns how far a crash now would make the section jump.
 func (l *life) ahead() uint64 { return max(l.c.confirmed, l.c.target) - l.c.table.High() }
 
 func TestABusySectionStepsLessThanOnceASecondAndNobodyWaits(t *testing.T) {

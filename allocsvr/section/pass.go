@@ -7,13 +7,12 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
 )
 
-// stride is how many keys of a batch are served side by side. Each waits for memory
-// three or four times; the more of them wait together, the less a key costs. Their
-// sections stay locked meanwhile.
+// stride is the number of keys of a batch that are served side by side. Each key waits for memory three or
+// four times. The more keys wait together, the less a key costs. Their sections stay locked meanwhile.
 const stride = 16
 
-// BatchClock is what all keys of a batch are judged by. It must have been read after the
-// last request of the batch had arrived.
+// BatchClock is the time by which all keys of a batch are judged. It must be read after the last request of
+// the batch has arrived.
 type BatchClock struct {
 	now    time.Duration
 	losses uint64 // of the leases
@@ -51,13 +50,13 @@ type entry struct {
 	spot   counters.Ref
 }
 
-// stride serves the keys from an index on, and says how many that were, at least one:
-// all steps of one kind together, so that the processor fetches the memory of all keys
-// at once instead of that of one after the other.
+// stride serves the keys from an index on, and returns how many it served, at least one. It does each kind
+// of step for all keys together, so that the processor fetches the memory of all keys at once and not one
+// after the other.
 //
-// Only the first section is waited for. A further one that is locked, by another batch
-// or because it stands in the stride already, ends the stride before it: no batch
-// waits for a lock while it holds one, and keys of one section are served by rising index.
+// It waits only for the first section. Another section may be locked by another batch, or because it is in
+// the stride already. Then the stride ends before it. So no batch waits for a lock while it holds one, and
+// keys of one section are served by rising index.
 func (t *Taking) stride(from int, m BatchClock) int {
 	var entries [stride]entry
 	to := min(from+stride, len(t.keys.UIDs))

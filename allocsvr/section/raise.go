@@ -8,10 +8,10 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Reach is how far a raise may go.
+// Reach limits a raise.
 type Reach struct {
-	Force  bool   // further than the space's largest jump, too
-	Within uint64 // numbers above that of the key; 0: any
+	Force  bool   // allow more than the space's largest jump
+	Within uint64 // numbers above the key's number; zero means no limit
 }
 
 // Raise lifts the sequence of key to at least floor; it is on W stores' disks

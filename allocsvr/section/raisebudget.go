@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// raisesAnHour is how many of a space's largest jumps the raises of one section may add up to
-	// in an hour without force. At 2^32 a jump, a section then lasts for 14 years of raises.
+	// raisesAnHour bounds the sum of a section's raises in an hour without force, in largest jumps of its
+	// space. At 2^32 a jump, a section then lasts for 14 years of raises.
 	raisesAnHour = 16
-	// raiseSlot is the grain of the hour: a sum is of the current slot and of raiseSlots before it.
+	// raiseSlot is the grain of the hour. A sum covers the current slot and the raiseSlots slots before it.
 	raiseSlot  = 5 * time.Minute
 	raiseSlots = int64(time.Hour / raiseSlot)
 )
@@ -32,8 +32,8 @@ type raised struct {
 	latest int64 // slot
 }
 
-// lift adds the move of the section's ceiling to floor to the sum. What an earlier raise has added is
-// not added again. If the sum would be above raisesAnHour jumps it stays, and wait is how long the
+// lift adds the move of the section's ceiling to floor to the sum. It does not add again what an earlier
+// raise has added. If the sum would exceed raisesAnHour jumps, lift leaves it and returns how long the
 // caller must wait.
 func (b *raiseBudget) lift(id seq.SectionID, jump, ceiling, floor uint64, now time.Duration) (wait time.Duration) {
 	b.mu.Lock()

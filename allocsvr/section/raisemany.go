@@ -57,9 +57,8 @@ func (r *raising) tryLift(ctx context.Context) (done bool, err error) {
 	return r.lift(ctx)
 }
 
-// RaiseSection lifts every key of a section to at least floor, those without a counter
-// included; base is what they stand at then, durable before the answer. Errors are those of
-// Raise without force.
+// RaiseSection lifts every key of a section to at least floor, also keys without a counter. It returns the
+// new base, which is durable before the answer, and the errors of Raise without force.
 func (t *Table) RaiseSection(ctx context.Context, id seq.SectionID, floor uint64) (base uint64, err error) {
 	if err := seq.CheckFloor("at_least", floor); err != nil {
 		return 0, fmt.Errorf("raise section %d: %w", id, err)
@@ -96,8 +95,8 @@ type Page struct {
 	Base, Highest uint64
 }
 
-// Page reads the counters of the section from a UID on. What stands in it was not below what
-// had been handed out when the call began.
+// Page reads the counters of the section from a UID on. No counter on it is below what had been handed out
+// when the call began.
 func (t *Table) Page(ctx context.Context, id seq.SectionID, from uint64) (p Page, err error) {
 	c := t.Section(id)
 	if c.space.Mode == seq.Exact {
@@ -110,5 +109,5 @@ func (t *Table) Page(ctx context.Context, id seq.SectionID, from uint64) (p Page
 	return p, err
 }
 
-// pageBlocks is how many blocks of 64 UIDs are read under one lock: up to a megabyte.
+// pageBlocks is the number of blocks of 64 UIDs that are read under one lock, up to a megabyte.
 const pageBlocks = 1024

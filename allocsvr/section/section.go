@@ -29,14 +29,14 @@ const (
 // String is the state in one word.
 func (s State) String() string { return [...]string{"absent", "acquiring", "owned", "sealed"}[s] }
 
-// Section is one section in memory. Safe for concurrent use. What a take of a number needs stands in two cache
-// lines of 64 bytes, hot and the one after it (TestATakeTouchesTwoLinesOfACell): with
-// many sections both come from memory, and a third would be a third wait.
+// Section is one section in memory. Safe for concurrent use. A take of a number reads two cache lines of 64
+// bytes, hot and the line after it (TestATakeTouchesTwoLinesOfACell). With many sections both come from
+// memory, and a third line would be a third wait.
 type Section struct {
-	// successor is the gRPC address of the node that the section was handed to, or
-	// that is still to hand it over to this one.
+	// successor is the gRPC address of the node that the section was handed to, or of the node that must
+	// still hand it over to this node.
 	successor string
-	// changed is closed, and made anew, whenever a waiting request may go on.
+	// changed is closed and replaced when a waiting request may go on.
 	changed chan struct{}
 	pace    pace // of owned; its last field is the first of the hot ones
 
@@ -45,8 +45,8 @@ type Section struct {
 	// state moves absent -> acquiring -> owned -> sealed -> absent, and to
 	// absent from anywhere when the epoch is lost.
 	state State
-	// until is what hold.Until was when the leases had had losses losses: no other
-	// session can have taken the section before it as long as they have had no more.
+	// until is the value of hold.Until when the leases had had losses losses. While they have no more, no
+	// other session can have taken the section before until.
 	losses uint64
 	until  time.Duration
 	// confirmed: W stores have max >= confirmed under epoch (I5).
@@ -71,13 +71,13 @@ func (c *Section) init(id seq.SectionID, space *seq.Space, m *memory) {
 	c.id, c.space, c.memory, c.changed = id, space, m, make(chan struct{})
 }
 
-// ID is the section's.
+// ID returns the id of the section.
 func (c *Section) ID() seq.SectionID { return c.id }
 
-// Space is that of the section.
+// Space returns the space of the section.
 func (c *Section) Space() *seq.Space { return c.space }
 
-// State is the section's at this moment.
+// State returns the present state of the section.
 func (c *Section) State() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,7 +98,7 @@ func (c *Section) wake() {
 	c.changed = make(chan struct{})
 }
 
-// Begin marks an absent section as being acquired; false if it is not absent.
+// Begin marks an absent section as being acquired. It returns false if the section is not absent.
 func (c *Section) Begin() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,8 +109,7 @@ func (c *Section) Begin() bool {
 	return true
 }
 
-// Expect notes the epoch of an acquisition, so that its loss is noticed before the
-// section serves.
+// Expect sets the epoch of an acquisition, so that its loss is noticed before the section serves.
 func (c *Section) Expect(epoch seq.Epoch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,8 +118,8 @@ func (c *Section) Expect(epoch seq.Epoch) {
 	}
 }
 
-// Abandon ends a failed acquisition. Callers are sent to holder, a gRPC address; empty:
-// none is known.
+// Abandon ends a failed acquisition. Callers are redirected to holder, a gRPC address, which is "" if the
+// holder is not known.
 func (c *Section) Abandon(holder string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -146,8 +146,8 @@ func TestNoNumberIsTakenAfterTheSeal(t *testing.T) {
 	}
 }
 
-// What was handed out lies below what W stores have: a section that began otherwise must
-// not serve, whatever brought it there.
+// Handed-out numbers are below the ceiling that W stores have. A section that began otherwise must not
+// serve, whatever the cause.
 func TestASectionIsInstalledOnlyBelowItsCeilingUnderItsEpochInALivingNode(t *testing.T) {
 	hold := &ownershiptest.Lease{}
 	for _, row := range []struct {

@@ -16,21 +16,21 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// ErrInvariant: I1 to I7 would be broken; the process must stop before it hands out
+// ErrInvariant means that one of I1 to I7 would be broken. The process must stop before it hands out
 // another number.
 var ErrInvariant = errors.New("invariant broken")
 
-// Redirector knows what lies outside of the table, for requests that it cannot serve. Its
-// methods are called with a section locked: they must not call the table.
+// Redirector answers for requests that the table cannot serve, because the answer lies outside of the
+// table. Its methods are called with a section locked, so they must not call the table.
 type Redirector interface {
-	// Quorum is nil while W stores have answered within the lease, else a
-	// seq.ErrNoQuorum that names those that have not.
+	// Quorum returns nil while W stores have answered within the lease. Otherwise it returns a
+	// seq.ErrNoQuorum that names the stores that have not.
 	Quorum() error
-	// FailFast is why a request need not wait for a section that is on its way, nor be
-	// sent elsewhere; nil: it should.
+	// FailFast returns the reason why a request neither waits for a section that is on its way nor is
+	// redirected. If it returns nil, the request waits or is redirected.
 	FailFast() error
-	// NotOwner says where a section is that this node has not: successor is the gRPC
-	// address of the node that it was handed to, empty if that is not known.
+	// NotOwner returns an error that says where a section is that this node does not have. The section was
+	// handed to the node at the gRPC address successor, which is "" if it is not known.
 	NotOwner(id seq.SectionID, successor string) error
 }
 
@@ -38,27 +38,27 @@ type Redirector interface {
 type Config struct {
 	Mapping seq.Mapping
 	Holder  *ownership.Holder
-	Lease   time.Duration // how long the session's leases are
-	// Losses moves on before any hold may come to be worth less than it said; nil: each
+	Lease   time.Duration // the length of the session's leases
+	// Losses returns a count that moves on before any hold may be worth less than it said. If nil, each
 	// hold is asked for each batch.
 	Losses func() uint64
 	// StoreTime is logs.Config.StoreTime, for sections of exact spaces.
 	StoreTime func() (time.Time, bool)
-	// StoresFull reports whether fewer than W stores have memory for more UIDs and ids of exact
-	// spaces. If nil, they have.
+	// StoresFull reports whether fewer than W stores have memory for more UIDs and ids of exact spaces. If
+	// nil, the stores have memory.
 	StoresFull func() bool
 	Guide      Redirector
-	// Lost is told that a section was lost to another session. It must not block.
+	// Lost is called when another session has acquired a section. It must not block.
 	Lost func()
-	// Record writes to the log of events that a raise is about to be forced.
+	// Record writes a raise that is about to be forced to the log of events.
 	Record func(ctx context.Context, id seq.SectionID, key seq.Counter, from, to uint64) error
 	Clock  clock.Clock
 	Wall   func() time.Time
-	// UIDMemory is how many bytes the counters may take, 0: any number; it may change. nil:
-	// any number.
+	// UIDMemory returns the limit on the bytes of counters. It may change. Zero means no limit. If nil,
+	// there is no limit.
 	UIDMemory func() uint64
 	Logger    *slog.Logger
-	Traces    *tracing.Tracer // nil: none
+	Traces    *tracing.Tracer // if nil, tracing is off
 }
 
 // Table is the sections of a mapping on one node. Safe for concurrent use.

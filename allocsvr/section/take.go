@@ -17,13 +17,13 @@ type Fault struct {
 	Err   error
 }
 
-// Taken answers a Take: First[i]..Last[i] inclusive, 0 where Faults has i. Last is
-// First itself where all counts are 1.
+// Taken answers a Take with First[i]..Last[i] inclusive, or zeros if Faults has i. If all counts are 1,
+// Last is First.
 type Taken struct {
 	First, Last []uint64
 	Faults      []Fault
 	Unordered   bool   // some were served without a lease, in a unique-only space
-	Replayed    []bool // in an exact space: index i got what its request id had got before; nil: none
+	Replayed    []bool // in an exact space, whether index i repeats an earlier request; nil if none does
 }
 
 // Take takes counts[i] numbers (1 each if counts is empty) of keys[i]. Every key
@@ -58,9 +58,9 @@ type Taking struct {
 	line    *Line                       // of the call
 	alone   Line                        // of a taking that shares none
 	epochs  map[seq.SectionID]seq.Epoch // strict: what was taken under
-	fetched uint64                      // what was read to have it near; of no meaning
+	fetched uint64                      // the memory that was read ahead; the value has no meaning
 
-	requests []Request // of an exact space; nil: none has an id
+	requests []Request // of an exact space; nil if no request has an id
 
 	strict, unique, exact bool // the mode of the space
 

@@ -63,7 +63,7 @@ func (t *Table) Census() (serving, uids int) {
 	return serving, uids
 }
 
-// uids is how many UIDs the section has in memory. Needs c.mu.
+// uids returns the number of UIDs that the section has in memory. Needs c.mu.
 func (c *Section) uids() int {
 	if c.log == nil {
 		return c.table.Len()
@@ -72,8 +72,8 @@ func (c *Section) uids() int {
 	return uids
 }
 
-// Standing counts the sections that are owned, those of them of which the lease has ended,
-// and those that should be owned by this node and, for all that it knows, are no one's.
+// Standing counts the owned sections, and in lapsed the owned sections whose lease has ended. In missing it
+// counts sections that this node should own and, as far as it knows, no node owns.
 func (t *Table) Standing(mine func(seq.SectionID) bool) (have, lapsed, missing int) {
 	now := t.clock.Now()
 	for c := range t.all() {

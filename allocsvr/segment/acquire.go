@@ -21,14 +21,12 @@ const (
 	retryLatest  = 50 * time.Millisecond
 )
 
-// attachPatience is how long W stores may take to attach a lease before the tag is
-// acquired anew.
+// attachPatience is the time that W stores have to attach a lease. After it, the tag is acquired again.
 const attachPatience = 2 * time.Second
 
-// acquirer acquires what is asked for: all that is waiting at one moment in one
-// ownership.Acquire. It is the only one that bids for tags, and it does so one batch after the
-// other: a tag is never prepared while it is served, or while an older attempt of it is at
-// the stores.
+// acquirer acquires the requested tags, all that wait at one moment in one ownership.Acquire. Only it bids
+// for tags, one batch after the other. So a tag is never prepared while it is served, or while an older
+// attempt of it is at the stores.
 type acquirer struct {
 	s *Service
 
@@ -83,7 +81,7 @@ type bid struct {
 	ceiling uint64
 }
 
-// bids are of the attempts that are still wanted.
+// bids returns the bids of the attempts that are still wanted.
 func (a *acquirer) bids(open []attempt) []*bid {
 	bids := make([]*bid, 0, len(open))
 	for _, t := range open {

@@ -19,7 +19,7 @@ const (
 	MaxTags        = 20_000
 	DefaultMinStep = 1_000
 	DefaultMaxStep = 1_000_000
-	// What a takeover skips of a business number is seen by people.
+	// People see the business numbers that a takeover skips, so the steps are small.
 	numbersMinStep = 10
 	numbersMaxStep = 1_000
 )
@@ -31,14 +31,14 @@ type Tag struct {
 	MinStep uint64 `json:"min_step"` // numbers; the step's lower limit and where it starts
 	MaxStep uint64 `json:"max_step"` // numbers
 	Start   uint64 `json:"start"`    // no number below it is handed out; never falls
-	// Retired is when the tag was retired, Unix milliseconds; 0: it is in use. A retired one
-	// hands out nothing; its register stays, so that it can go on above all its numbers.
+	// Retired is when the tag was retired, in Unix milliseconds. Zero means that it is in use. A retired
+	// tag hands out nothing. Its register stays, so that the tag can go on above all its numbers.
 	Retired int64 `json:"retired_ms,omitempty"`
-	// Format is that of business numbers; zero: the numbers are plain. A tag that has one
-	// counts each period in a register of its own, and none under its own name.
+	// Format is the format of business numbers. If zero, the numbers are plain. A tag with a format has a
+	// register for each period, and counts nothing under its own name.
 	Format numbers.Format `json:"format,omitzero"`
-	// Later is, in the answer to a change, how long a node of a build of before may go by the former entry.
-	// Zero means that no node does.
+	// Later is, in the answer to a change, how long a node of an older build may use the former entry. Zero
+	// means that no node does.
 	Later time.Duration `json:"-"`
 }
 

@@ -33,27 +33,27 @@ var errInvariant = errors.New("invariant broken")
 type cell struct {
 	name     string // of the register: the tag's, or tag/period
 	tag      string
-	period   string // "": of a plain tag
+	period   string // "" for a plain tag
 	register seq.Register
 	section  seq.SectionID
 
 	mu sync.Mutex // guards everything below
-	// state moves absent -> acquiring -> owned -> absent, and from acquiring back to
-	// absent when nobody waits or the epoch is lost.
+	// state moves absent -> acquiring -> owned -> absent. It moves from acquiring back to absent if no
+	// request waits or the epoch is lost.
 	state state
-	// attempts counts the moves to acquiring: of all that was begun for the tag, only
-	// the last attempt may go on.
+	// attempts counts the moves to acquiring. Only the last attempt for the tag may go on.
 	attempts uint64
 	epoch    seq.Epoch       // of owned, and of acquiring once it is promised
 	hold     ownership.Lease // of owned
 	limits   Tag
 	buffers  buffers // of owned
-	// fresh is up to when the lease has been unbroken since the catalogue was last read within it. Beyond, a
-	// change of the tag may have been answered that this node has not heard of. Of owned.
+	// fresh is the time until which the lease has been unbroken since the catalogue was last read within
+	// it. Later, a change of the tag may have been answered that this node does not know. Only an owned tag
+	// has it.
 	fresh time.Duration
-	// used is when a number was asked for last; of a period.
+	// used is the time of the last request, for a period.
 	used time.Duration
-	// gone says that the Service has forgotten the cell: a call that finds it looks for another.
+	// gone means that the Service has forgotten the cell. A call that finds it looks for another.
 	gone bool
 
 	// high is the largest number that this process handed out: base >= high in
@@ -62,9 +62,9 @@ type cell struct {
 
 	waiters int    // requests that wait
 	asked   uint64 // numbers that they ask for together
-	// trouble is why what they wait for failed the last time; nil if it did not.
+	// trouble is the error of the last try that the requests wait for, or nil.
 	trouble error
-	// changed is closed, and made anew, whenever a waiting request may go on.
+	// changed is closed and replaced when a waiting request may go on.
 	changed chan struct{}
 }
 

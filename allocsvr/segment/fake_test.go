@@ -47,7 +47,7 @@ type fakeStores struct {
 	draw     func() fault
 	delayed  []func()
 	unready  int           // of so many attaches, Ready is never closed
-	stopped  chan struct{} // steps wait until it is closed; nil: they do not
+	stopped  chan struct{} // if not nil, steps wait until it is closed
 	floor    uint64        // of an era that was restored
 	nodes    map[seq.Session]*node
 	loads    int
@@ -297,7 +297,7 @@ type fakeHold struct {
 	over  atomic.Bool
 }
 
-// fakeLeases are those of one session.
+// fakeLeases are the leases of one session.
 type fakeLeases struct {
 	f       *fakeStores
 	session seq.Session
@@ -319,8 +319,8 @@ func (l fakeLeases) Attach(reg seq.Register, round uint64) ownership.Lease {
 	return h
 }
 
-// Until is 0 once another epoch was promised: a real holder is told before its lease
-// would end. What a zombie does is tried by depose, which leaves the lease standing.
+// Until returns 0 once another epoch was promised, because a real holder learns of the loss before its
+// lease would end. A test that wants a zombie uses depose, which leaves the lease standing.
 func (h *fakeHold) Until() time.Duration {
 	if h.over.Load() {
 		return 0

@@ -24,8 +24,8 @@ type node struct {
 	mine    atomic.Bool
 	inSet   atomic.Bool           // of another Set than the root
 	deaf    atomic.Bool           // other nodes do not reach it
-	slow    atomic.Int64          // what it answers when it is told, in ns: as a build of before does
-	away    atomic.Pointer[error] // why there is no quorum; nil: there is one
+	slow    atomic.Int64          // what Tell returns for this node, in ns, as for a node of an older build
+	away    atomic.Pointer[error] // why there is no quorum; nil if there is one
 	stop    func() error          // ends Run, as a crash: the stores are not told
 	ends    error                 // how Run is to end
 }

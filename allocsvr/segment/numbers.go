@@ -10,21 +10,21 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// idlePeriod is how long a period that is over stays in memory, owned, after its last
-// number: a clock that goes back finds it as it was, without a takeover's gap.
+// idlePeriod is the time that a finished period stays owned in memory after its last number. If a clock
+// goes back, it finds the period unchanged, without a takeover's gap.
 const idlePeriod = 10 * time.Minute
 
-// Numbers answers a NextNumbers: the counts of Range in texts, all of one period.
+// Numbers answers NextNumbers. It has the counts of Range as texts, all of one period.
 type Numbers struct {
 	Range
 	Period string
 	Texts  []string
 }
 
-// NextNumbers takes count business numbers of a tag with a template, 1 to seq.MaxNumbers.
-// The moment of the call chooses the period, and each period is a register of its own, so
-// a number comes once whatever any clock does. Errors are those of Take but
-// seq.ErrOverflow; seq.ErrNumbersUsedUp: do not retry in this period.
+// NextNumbers takes count business numbers of a tag with a template, 1 to seq.MaxNumbers. The time of the
+// call chooses the period. Each period is a register of its own, so no number comes twice, whatever a clock
+// does. NextNumbers returns the errors of Take except seq.ErrOverflow. It returns seq.ErrNumbersUsedUp if
+// the period has no more numbers: do not retry in this period.
 func (s *Service) NextNumbers(ctx context.Context, name string, count uint32) (Numbers, error) {
 	if err := seq.CheckTag(name); err != nil {
 		return Numbers{}, err
@@ -59,7 +59,8 @@ func (s *Service) nextNumbers(ctx context.Context, name string, n uint64, at tim
 		if entry.Format == was {
 			break
 		}
-		// The template has changed meanwhile. What was taken is skipped: it may be of another period.
+		// The template has changed meanwhile. The numbers taken are skipped, because they may be of another
+		// period.
 	}
 	out.Texts = make([]string, n)
 	for i := range out.Texts {
@@ -90,7 +91,7 @@ func (s *Service) form(ctx context.Context, name string) (Tag, *numbers.Template
 	return entry, form, err
 }
 
-// Preview is how a tag of business numbers stands.
+// Preview is the state of a tag of business numbers.
 type Preview struct {
 	Tag    Tag
 	Period string
@@ -99,8 +100,8 @@ type Preview struct {
 	Left   uint64 // counts of the period, from Count on
 }
 
-// ShowNumber tells which number NextNumbers would give now. It takes and reserves nothing: of
-// a period that this node does not hold the stores are asked. Errors are those of NextNumbers.
+// ShowNumber returns the number that NextNumbers would give now. It takes and reserves nothing. If this
+// node does not hold the period, ShowNumber asks the stores. It returns the errors of NextNumbers.
 func (s *Service) ShowNumber(ctx context.Context, name string) (Preview, error) {
 	if err := seq.CheckTag(name); err != nil {
 		return Preview{}, err

@@ -14,11 +14,11 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Register serves the tags on srv, before Serve. Errors are those of the Service; the
-// server must translate them, as gate.NewServer's does.
+// Register registers the service of tags on srv, before Serve. The server must translate the errors of the
+// Service, as the server of gate.NewServer does.
 func (s *Service) Register(srv grpc.ServiceRegistrar) { pb.RegisterSegmentServer(srv, server{s: s}) }
 
-// server is translation only.
+// server translates between gRPC and the Service.
 type server struct {
 	pb.UnimplementedSegmentServer
 	s *Service
@@ -116,7 +116,7 @@ func (v server) Status(ctx context.Context, req *pb.SegmentStatusRequest) (*pb.S
 	return &pb.SegmentStatusReply{Tags: []*pb.SegmentStatus{v.status(c)}}, nil
 }
 
-// statuses are those of all tags that this node serves, by name.
+// statuses returns the statuses of all tags that this node serves, by name.
 func (v server) statuses() (all []*pb.SegmentStatus) {
 	for _, c := range v.s.all() {
 		if mine, _ := v.s.cfg.Owner(c.section); mine {
@@ -127,7 +127,7 @@ func (v server) statuses() (all []*pb.SegmentStatus) {
 	return all
 }
 
-// status is how a tag stands on this node; the numbers are 0 unless it is owned.
+// status returns the status of a tag on this node. Its numbers are 0 unless this node owns the tag.
 func (v server) status(c *cell) *pb.SegmentStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()

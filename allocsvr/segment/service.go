@@ -20,27 +20,27 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Config is what a Service is made of. All is required but Quorum and RouteVersion.
+// Config holds the parts of a Service. All fields are required, except Quorum, Tell, Wall and RouteVersion.
 type Config struct {
 	Holder    *ownership.Holder
 	Mapping   seq.Mapping
 	Documents documents.Stores
-	// Owner says whether this node should own the section, by what it knows now;
-	// if not, the error says who should: a seq.ErrNotOwner. It is asked for every
-	// Take and must be fast. Two nodes that both say yes do no harm but that one waits. An
-	// rpc.NotOwnerError that names a Set is of all sections: that Set has all tags.
+	// Owner reports whether this node should own the section, by what it knows now. If not, the error is a
+	// seq.ErrNotOwner that names the owner. Every Take calls Owner, so it must be fast. If two nodes both
+	// return true, one of them waits, and nothing else happens. An rpc.NotOwnerError that names a Set is
+	// for all sections, because that Set has all tags.
 	Owner func(section seq.SectionID) (mine bool, err error)
-	// Quorum is nil while this node's leases can be valid, else why not: a
-	// seq.ErrNoQuorum. Nil: it is not known why a lease has ended.
+	// Quorum returns nil while this node's leases can be valid, and otherwise a seq.ErrNoQuorum. If Quorum
+	// is nil, errors do not say why a lease has ended.
 	Quorum func() error
-	// ReadPrefix shows the registers of tags; see quorum.Group.
+	// ReadPrefix reads the registers of tags; see quorum.Group.
 	ReadPrefix func(ctx context.Context, session seq.Session, prefix string) (map[seq.Register]quorum.Outcome, error)
-	// Tell has the node of another session read the catalogue again, and returns when it goes by it, or how
-	// long that takes at most. If nil, there is no other node.
+	// Tell makes the node of another session read the catalogue again. It returns when that node uses it,
+	// or how long that may take at most. If nil, there is no other node.
 	Tell func(ctx context.Context, session seq.Session) (later time.Duration, err error)
 	// Clock is the clock of the leases.
 	Clock clock.Clock
-	// Wall is the clock by which business numbers have their date; nil: the machine's.
+	// Wall is the clock of the dates of business numbers. If nil, it is the machine's clock.
 	Wall func() time.Time
 	// RouteVersion is the version of this node's route table, for replies.
 	RouteVersion func() uint64
@@ -70,7 +70,7 @@ type Service struct {
 	mu    sync.Mutex       // guards cells, not what is in them
 	cells map[string]*cell // by the names of their registers
 
-	forms sync.Map // of numbers.Format to *numbers.Template: those of the catalogue
+	forms sync.Map // templates of the catalogue, numbers.Format to *numbers.Template
 
 	numbers, takes, failed atomic.Uint64 // since start
 }
@@ -107,11 +107,11 @@ const (
 	releaseBound = 3 * time.Second        // for telling the stores of a release
 )
 
-// RefreshedWithin is how long a node of a build of before takes to go by a change.
+// RefreshedWithin bounds the time after which a node of an older build uses a change.
 const RefreshedWithin = 5 * time.Second
 
-// Run serves until ctx ends or an invariant is broken, which is its error. It runs
-// once. Afterwards nothing is handed out; the stores are told by Release only.
+// Run serves until ctx ends or an invariant is broken, which is its error. It runs once. After it nothing
+// is handed out. Only Release tells the stores.
 func (s *Service) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup

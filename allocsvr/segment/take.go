@@ -9,24 +9,25 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// lookAgain is how often a request that waits looks whether its wait has a point still.
+// lookAgain is the time after which a waiting request checks again whether it should wait.
 const lookAgain = 250 * time.Millisecond
 
-// Range answers a Take: First..Last inclusive. Numbers up to Max are on the disks of
-// W stores.
+// Range answers a Take with First..Last inclusive. Numbers up to Max are on the disks of W stores.
 type Range struct {
 	First, Last, Max uint64
 }
 
-// Take takes count contiguous numbers of a tag, 1 to seq.MaxCount. It waits, as long
-// as ctx lasts, only while the tag is acquired or when the numbers run out faster
-// than the stores write; the error then is the reason, as far as it is known
-// (seq.ErrNoQuorum, seq.ErrStoreFull), and the end of ctx.
+// Take takes count contiguous numbers of a tag, 1 to seq.MaxCount. It waits, as long as ctx lasts, only
+// while the tag is acquired, or when the numbers run out faster than the stores write. The error of a wait
+// is the reason, if known (seq.ErrNoQuorum, seq.ErrStoreFull), and the error of ctx.
 //
-// Errors: seq.ErrBadArgument, seq.ErrBadCount, seq.ErrUnknownTag, seq.ErrRetired,
-// seq.ErrOverflow: do not retry. What Config.Owner gives: retry there. seq.ErrShuttingDown: retry
-// elsewhere. seq.ErrNoLease and those of waiting: retry later. A call that is repeated
-// skips numbers, it never gets one twice.
+//   - Do not retry seq.ErrBadArgument, seq.ErrBadCount, seq.ErrUnknownTag, seq.ErrRetired
+//     and seq.ErrOverflow.
+//   - For an error of Config.Owner, retry at the owner.
+//   - For seq.ErrShuttingDown, retry at another node.
+//   - For seq.ErrNoLease and the errors of a wait, retry later.
+//
+// A repeated call skips numbers and never gets a number twice.
 func (s *Service) Take(ctx context.Context, name string, count uint32) (Range, error) {
 	if err := seq.CheckTag(name); err != nil {
 		return Range{}, err
@@ -231,7 +232,7 @@ func (s *Service) Refresh(ctx context.Context) error {
 	return err
 }
 
-// List gives all tags by name, as they are in the stores now. Errors: those of the stores, and as
+// List returns all tags by name, as they are in the stores now. It returns the errors of the stores and of
 // Put.
 func (s *Service) List(ctx context.Context) ([]Tag, error) {
 	if err := s.elsewhere(); err != nil {

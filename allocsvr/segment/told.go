@@ -11,15 +11,16 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// tellPause is before a node is told again that did not answer.
+// tellPause is the pause before a node that did not answer is told again.
 const tellPause = 50 * time.Millisecond
 
-// told returns when no node serves the tag by an older catalogue than this node knows, and none will.
+// told returns when no node serves, or will serve, the tag by an older catalogue than this node knows.
 //
-// A node that serves the tag has its lease at W stores, so a look finds it, unless the lease was ready only
-// after the look, or was broken in between. In both cases the node reads the catalogue before it serves. A node that
-// is found is told to. If it does not answer, its lease ends or it is told again. later is how long a node of a build
-// of before may take.
+// A node that serves the tag has its lease at W stores, so a look finds the lease. There are two
+// exceptions: the lease was ready only after the look, or it was broken in between. In both cases the node
+// reads the catalogue before it serves. A node that is found is told to read the catalogue. If it does not
+// answer, its lease ends or it is told again. The result later is how long a node of an older build may
+// take.
 func (s *Service) told(ctx context.Context, entry Tag) (later time.Duration, err error) {
 	done := map[seq.Session]bool{s.cfg.Holder.Session: true} // this node went by it when it was written
 	for {

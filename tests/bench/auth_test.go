@@ -59,7 +59,7 @@ func BenchmarkAuth(b *testing.B) {
 	}
 }
 
-// takeFor is how many numbers the callers take in a while.
+// takeFor returns how many numbers the callers take in the time lap.
 func takeFor(b *testing.B, sdk *client.Client, callers int, lap time.Duration) float64 {
 	var taken atomic.Int64
 	var all sync.WaitGroup

@@ -19,10 +19,9 @@ import (
 // commitRate is what BenchmarkCommits asks for, in numbers a second.
 const commitRate = 1_000_000
 
-// BenchmarkCommits is how often the stores commit while numbers of random UIDs are
-// asked for by the SDK at a million a second, for a second an iteration, from one
-// allocator that has 42,950 sections. The fewer the UIDs, the faster each section's
-// numbers rise. Commits a million numbers hold on a machine of any speed.
+// BenchmarkCommits measures how often the stores commit. The SDK asks one allocator with 42,950 sections
+// for numbers of random UIDs, a million a second, for a second an iteration. The fewer the UIDs, the faster
+// each section's numbers rise. The count of commits for a million numbers holds on a machine of any speed.
 func BenchmarkCommits(b *testing.B) {
 	for _, uids := range []uint64{10, 100, 1_000, 10_000} {
 		b.Run(fmt.Sprintf("uids=%d", uids), func(b *testing.B) {

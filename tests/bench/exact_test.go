@@ -16,7 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
-// exactSections is how many sections of an exact space are taken over.
+// exactSections is the number of sections that are taken over in an exact space.
 const exactSections = 64
 
 // BenchmarkExactTakeover is a takeover of an exact space whose owner is dead: promises, the

@@ -88,7 +88,7 @@ func BenchmarkFairness(b *testing.B) {
 	}
 }
 
-// What the benchmark measures, once: no caller starves beside those that ask for all there is.
+// One round of the benchmark as a test. No caller starves beside callers that ask for all there is.
 func TestAPoliteCallerIsServedBesideGreedyOnes(t *testing.T) {
 	c := harness.Start(t, func(cfg *localcluster.Config) { cfg.Allocs, cfg.Sections = 2, 256 })
 	for _, g := range greedy {

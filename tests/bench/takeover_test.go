@@ -44,7 +44,7 @@ func processTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// What the benchmark measures, once: it would stop being run, unseen, otherwise.
+// One round of the benchmark as a test, so that a benchmark that no longer works is noticed.
 func TestATakeoverWinsEverySection(t *testing.T) {
 	group := stores(t, 8)
 	regs := []seq.Register{seq.SectionRegister(0), seq.SectionRegister(3), seq.SectionRegister(6)}

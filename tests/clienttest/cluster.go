@@ -46,13 +46,13 @@ type Cluster struct {
 	fault     error
 	tags      map[string]*tag
 	agents    map[string]int // snowflake IDs by agent
-	heard     []int          // nodes that know of spaces which were added; nil: all
-	atOnce    int            // largest count of a Generate; 0: any
+	heard     []int          // nodes that know of the added spaces; if nil, all
+	atOnce    int            // largest count of a Generate; zero means no bound
 
 	delegations int                        // windows lent
 	lent        *pb.SnowflakeDelegateReply // the last of them
 	set         setState
-	noLoans     error // why no window is lent; nil: they are
+	noLoans     error // why no window is lent; nil if windows are lent
 	returned    []*pb.SnowflakeGiveBackRequest
 }
 
@@ -75,11 +75,11 @@ type Node struct {
 	mu   sync.Mutex // guards all below
 	srv  *gate.Server
 	door *doorway
-	hang chan struct{} // open while the node hangs; nil: it does not
+	hang chan struct{} // open while the node hangs, else nil
 	bare bool          // it serves sequences only
 
 	life    seq.Incarnation // that it tells; not known: none
-	refusal error           // in place of numbers; nil: none
+	refusal error           // in place of numbers; may be nil
 	lose    int             // answers to takes that get lost from now on
 	health  *health.Server  // of srv
 
@@ -228,7 +228,7 @@ func (c *Cluster) Behave(unordered, noHints bool, fault error) {
 	c.unordered, c.noHints, c.fault = unordered, noHints, fault
 }
 
-// AtOnce bounds the count of one Generate, as a policy to refuse does; 0: no bound.
+// AtOnce bounds the count of one Generate, as a policy to refuse does. Zero means no bound.
 func (c *Cluster) AtOnce(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 // request names a take of an exact space.
 type request struct {
 	space string
-	key   string // empty: uid
+	key   string // if empty, uid applies
 	uid   uint64
 	id    string
 }

@@ -33,8 +33,8 @@ type snowflakes struct {
 	n *Node
 }
 
-// in says whether the node is of the datacenter of that name: node i is of "dc-i", and has not
-// heard of those of nodes behind it.
+// in checks that the node is in the named datacenter. Node i is in "dc-i", and does not know the
+// datacenters of nodes with a higher index.
 func (n *Node) in(datacenter string) error {
 	for i := range n.index + 1 {
 		switch {
@@ -156,7 +156,7 @@ func resolve(name string, alias uint32) (string, snowflake.Layout, error) {
 	return "", snowflake.Layout{}, fmt.Errorf("%w: %q", seq.ErrUnknownNamespace, name)
 }
 
-// layout is that of a request for an ID's parts, and its name.
+// layout returns the layout of a request for an ID's parts, and the layout's name.
 func layout(text, namespace string, alias uint32) (string, snowflake.Layout, error) {
 	if text == "" {
 		name, l, err := resolve(namespace, alias)

@@ -6,8 +6,8 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Live restarts all nodes as processes of that life of the cluster, with a route table whose version
-// is the first. Numbers go on. Without it the nodes tell no life, as those of the version before.
+// Live restarts all nodes as processes of that life of the cluster. The version of the route table begins
+// at 1, and numbers go on. Without Live the nodes tell no life, like nodes of the previous version.
 func (c *Cluster) Live(life seq.Incarnation) {
 	c.mu.Lock()
 	next := c.routes.Clone()

@@ -18,7 +18,7 @@ type Sets struct {
 
 // setState is what a cluster knows of the others.
 type setState struct {
-	name  string                       // empty: the cluster is alone
+	name  string                       // empty if the cluster is alone
 	known sets.Map                     // what its nodes tell callers
 	gone  map[seq.SectionID]whereabout // sections that another Set has; never modified
 }

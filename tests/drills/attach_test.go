@@ -57,7 +57,7 @@ func TestAClusterOfOthersIsDrilledAndBroughtBack(t *testing.T) {
 	refused(drill("kill-router", "--ready-file", c.file), 2, "too small")
 
 	check(t, drill("kill-alloc", "--ready-file", c.file, "--addr", c.grpc), "").wants(t, "taken over", "first answer")
-	// What was killed is back, or the next one would be refused.
+	// The drill restarts the processes that it killed; otherwise the next drill would be refused.
 	check(t, drill("drain-alloc", "--addr", c.grpc), "")
 	refused(drill("drain-alloc", "--addr", c.grpc, "--space", "ledger"), 1, "unknown space")
 	checkOnce(t, check(t, drill("drain-alloc", "--addr", c.grpc, "--space", "orders"), ""))

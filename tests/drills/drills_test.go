@@ -73,7 +73,7 @@ func (r report) count(event string) (n int) {
 	return n
 }
 
-// outcome is how a process ended.
+// outcome describes the end of a process.
 type outcome struct {
 	harness.Ended
 	pid int

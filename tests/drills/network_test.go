@@ -12,7 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
-// namespaces lists those of a drill by its process id; none where ip is missing.
+// namespaces lists the network namespaces of a drill by its process id. It returns none if ip is missing.
 func namespaces(pid int) (names []string) {
 	out, err := exec.Command("ip", "netns", "list").Output()
 	if err != nil {

@@ -64,7 +64,7 @@ func distinct(ops []etcdstore.Op, written map[string]bool) error {
 	return nil
 }
 
-// size is about that of the message.
+// size returns about the size of the message.
 func size(t etcdstore.Txn) int {
 	n := 0
 	for _, c := range t.If {

@@ -8,15 +8,15 @@ import (
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
 )
 
-// Fate is what becomes of one message. The zero Fate is that of a good network.
+// Fate says what happens to one message. The zero Fate belongs to a good network.
 type Fate struct {
 	There time.Duration // until it reaches etcd
 	Back  time.Duration // until the answer is here
 	Never bool          // it never reaches etcd
 	Mute  bool          // it is done, and its answer is lost
-	Twice time.Duration // it is done again so much after the first time; 0: it is not
-	// Despite has it done though etcd is full, and answered with etcdstore.ErrNoSpace: the alarm
-	// may come between.
+	Twice time.Duration // time after which it is done again; zero if it is not
+	// Despite makes etcd do it although it is full, and answer etcdstore.ErrNoSpace: the alarm may come
+	// between.
 	Despite bool
 }
 
@@ -24,7 +24,8 @@ type Fate struct {
 // no message back. It is safe for concurrent use.
 type Client struct {
 	Etcd *Etcd
-	// Fate decides what becomes of a message; nil: all is well. Called at its sending.
+	// Fate decides what happens to a message. Do calls it when it sends the message. If nil, every message
+	// arrives.
 	Fate func(t etcdstore.Txn) Fate
 }
 

@@ -91,7 +91,7 @@ func (e *Etcd) Keys() []string {
 	return slices.Sorted(maps.Keys(e.keys))
 }
 
-// Revision is of the newest change.
+// Revision returns the revision of the newest change.
 func (e *Etcd) Revision() int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -145,7 +145,7 @@ func TestNumbersRiseOverTheEndOfTokens(t *testing.T) {
 	}
 }
 
-// space is that of an etcd with a small quota.
+// space watches an etcd with a small quota.
 type space struct {
 	*testing.T
 	etcd *etcdtest.Cluster
@@ -203,7 +203,8 @@ func (s *space) free() {
 	s.etcd.Ctl("alarm", "disarm")
 }
 
-// revision is that of etcd, and written is how many registers of sections were written since one.
+// revision returns etcd's revision. written returns the number of registers of sections that were written
+// since a revision.
 func (s *space) revision() int64         { revision, _ := s.look(0); return revision }
 func (s *space) written(since int64) int { _, n := s.look(since); return n }
 

@@ -138,8 +138,8 @@ func shares(t *testing.T, nodes ...*node) {
 	})
 }
 
-// load is a caller that takes numbers of its UIDs, one after the other, all the time, and checks
-// that those of each UID rise.
+// load is a caller that takes numbers of its UIDs, one after the other, all the time. It checks that the
+// numbers of each UID rise.
 type load struct {
 	t     *testing.T
 	start time.Time

@@ -1,7 +1,7 @@
-// Package etcdtest runs etcd itself for tests: one or more members on loopback, from the
-// installed binary. Tests skip where there is none.
+// Package etcdtest runs etcd itself for tests: one or more members on loopback, from the installed binary.
+// Tests skip where there is none.
 //
-// What belongs here: processes. What etcd answers is for the tests.
+// What belongs here: processes. What does not: etcd's answers, which the tests check.
 package etcdtest
 
 import (
@@ -22,15 +22,15 @@ import (
 	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
-// patience is how long a start may take on a busy machine.
+// patience bounds the time of a start on a busy machine.
 const patience = 40 * time.Second
 
 // Cluster is an etcd of some members.
 type Cluster struct {
 	t       *testing.T
 	binary  string
-	creds   credentials.TransportCredentials // of clients; nil: plaintext
-	peers   *peers                           // nil: members reach each other directly
+	creds   credentials.TransportCredentials // of clients; if nil, plaintext
+	peers   *peers                           // if nil, members reach each other directly
 	Members []*Member
 }
 
@@ -224,8 +224,8 @@ func (m *Member) Start() {
 	}()
 }
 
-// SlowDisk has every sync of the member's disk take so much longer from its next start on; 0: as the
-// disk takes. It skips the test where strace cannot do it.
+// SlowDisk makes every sync of the member's disk take delay longer, from its next start on. If delay is
+// zero, the disk is not slowed. It skips the test where strace cannot do it.
 func (m *Member) SlowDisk(delay time.Duration) {
 	t := m.cluster.t
 	t.Helper()

@@ -19,13 +19,13 @@ import (
 // proxy of TCP cannot do: all come from one address.
 type peers struct {
 	mu      sync.Mutex // guards all below
-	ids     []uint64   // of the members; empty: not known, and nothing is cut
+	ids     []uint64   // of the members; if empty, they are unknown, and nothing is cut
 	cut     []uint64
 	changed chan struct{} // closed at each change
 }
 
-// Cut has nothing pass between these members and the others, without a word to either side, until
-// the next call. It is for clusters of StartApart.
+// Cut stops all traffic between these members and the others, without an error to either side, until the
+// next call. Use it only for clusters of StartApart.
 func (c *Cluster) Cut(off ...*Member) {
 	c.t.Helper()
 	var ids, cut []uint64

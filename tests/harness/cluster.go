@@ -14,7 +14,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 )
 
-// Patience is for a condition on a machine with much else to do.
+// Patience bounds the wait for a condition on a busy machine.
 const Patience = 3 * time.Minute
 
 const (
@@ -97,7 +97,7 @@ func NoPanic(t testing.TB, whose, file string) {
 	}
 }
 
-// ShowLog puts the end of a log into that of the test.
+// ShowLog puts the end of a log into the log of the test.
 func ShowLog(t testing.TB, whose, file string) {
 	t.Helper()
 	if text, err := os.ReadFile(file); err == nil {
@@ -106,7 +106,7 @@ func ShowLog(t testing.TB, whose, file string) {
 	}
 }
 
-// Ended is how a command ended.
+// Ended describes the end of a command.
 type Ended struct {
 	Code           int
 	Stdout, Stderr string
@@ -125,8 +125,8 @@ func (e Ended) Want(t testing.TB, code int, texts ...string) {
 	}
 }
 
-// Command is one of the binaries, without the settings of this process's environment and
-// with those of env.
+// Command returns the command of one of the binaries. Its environment lacks this process's settings and has
+// the settings in env.
 func Command(ctx context.Context, t testing.TB, env []string, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, filepath.Join(Binaries(t), name), args...)

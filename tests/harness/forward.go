@@ -18,9 +18,10 @@ import (
 )
 
 const (
-	// reconnect is how soon a forwarder looks for its server again: it must not be seen to be slower.
+	// reconnect is the time between two tries to reach the server. It is short, so that a forwarder adds no
+	// visible delay.
 	reconnect = 10 * time.Millisecond
-	// connecting is how long one try to reach it may take.
+	// connecting bounds one try to reach the server.
 	connecting = 5 * time.Second
 )
 

@@ -104,7 +104,7 @@ func (c *cluster) addrs() (out []string) {
 	return out
 }
 
-// served is how many sections an AllocSvr serves at this moment; -1 if it does not say.
+// served returns the number of sections that an AllocSvr serves at this moment, or -1 if it does not say.
 func (c *cluster) served(i int) int {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -115,7 +115,7 @@ func (c *cluster) served(i int) int {
 	return int(status.GetSectionsOwned())
 }
 
-// numbers is how many an AllocSvr has given since it started.
+// numbers returns how many numbers an AllocSvr has handed out since it started.
 func (c *cluster) numbers(i int) int {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -208,7 +208,7 @@ func sdkBatch(sdk *client.Client, f int, run []part) []outcome {
 func sdkOrder(sdk *client.Client) func(int, []part) []outcome {
 	var o stream.Order
 	return func(f int, run []part) (out []outcome) {
-		if run[0].named { // orders are of UIDs
+		if run[0].named { // an order has UIDs only
 			return sdkBatch(sdk, f, run)
 		}
 		done := make(chan struct{})
@@ -240,7 +240,7 @@ func web(t *testing.T, addr, path, id string, body map[string]any) (answer struc
 	return answer
 }
 
-// webText is the status and the text of an answer. id is a request id for the header; empty: none.
+// webText returns the status and the text of an answer. id is an optional request id for the header.
 func webText(t *testing.T, method, url string, body map[string]any, id ...string) (int, string) {
 	t.Helper()
 	text, err := json.Marshal(body)

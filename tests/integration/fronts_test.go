@@ -21,7 +21,7 @@ type part struct {
 	key   int
 	named bool // a string key
 	count uint32
-	id    string // of the request; empty: none
+	id    string // of the request, or empty
 }
 
 // kind is what parts of one batch have in common.
@@ -30,7 +30,7 @@ func (p part) kind() string { return fmt.Sprint(p.space, p.named, p.id != "") }
 // outcome is what a front answers to a part.
 type outcome struct {
 	first, last uint64
-	code        string // empty: none
+	code        string // empty if there is no error
 }
 
 // skipped is the outcome of a part that a front has no words for.

@@ -39,7 +39,7 @@ func (k *taken) got(uid seq.UID, id string, r client.Range) {
 	}
 }
 
-// count is how many numbers were taken by now.
+// count returns how many numbers were taken so far.
 func (k *taken) count() (n int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

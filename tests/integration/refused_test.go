@@ -14,7 +14,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// What an AllocSvr and a store refuse stands in the status, by reason and host.
+// The status shows the refusals of an AllocSvr and of a store, by reason and host.
 func TestAStatusSaysWhatNodesRefused(t *testing.T) {
 	c := start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

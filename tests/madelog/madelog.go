@@ -61,11 +61,10 @@ func Generate(w io.Writer, seed uint64, users, messages int) error {
 	return nil
 }
 
-// source draws numbers by rules of its own: those of math/rand are not promised
-// to stay, the generator below them is.
+// source draws numbers by rules of its own. The rules of math/rand may change; its generator PCG may not.
 type source struct{ *rand.PCG }
 
-// below is uniform in [0, n), but for a bias of at most n/2^64.
+// below is uniform in [0, n), with a bias of at most n/2^64.
 func (s *source) below(n uint64) uint64 {
 	high, _ := bits.Mul64(s.Uint64(), n)
 	return high

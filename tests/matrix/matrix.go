@@ -143,8 +143,8 @@ func Table(events []*Event) string {
 	return b.String()
 }
 
-// on says what most kinds do on an engine, and then which do something else. What holds for a kind
-// in all events is left out.
+// on says what most kinds do on an engine, and then which kinds do something else. It leaves out rules that
+// hold for a kind in all events.
 func (e *Event) on(engine string) string {
 	kinds := map[string][]string{}
 	var order []string

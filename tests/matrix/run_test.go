@@ -29,9 +29,9 @@ const lease = 2 * time.Second
 type site struct {
 	*testing.T
 	c     *localcluster.Cluster
-	etcd  *localcluster.Etcd // nil: the registers are in stores
+	etcd  *localcluster.Etcd // nil if the registers are in stores
 	bin   *harness.Installed // of c, where it begins with another build than this one
-	from  string             // the folder of that build; empty: it does not
+	from  string             // the folder of that build; empty if c begins with this build
 	sdk   *client.Client
 	kinds []*kind
 	taken int
@@ -336,7 +336,7 @@ func (s *site) onStores() {
 	})
 }
 
-// restore loses all disks and makes those of a new era, whose numbers are lifted.
+// restore loses all disks and makes the disks of a new era, whose numbers are lifted.
 func (s *site) restore(t *testing.T, c *localcluster.Cluster, file string) {
 	t.Helper()
 	must(t, c.StopAll(harness.Within(t)))
@@ -402,8 +402,8 @@ func (s *site) onEtcd() {
 	})
 }
 
-// withSets are the events of a cluster that is divided among Sets. The sections are those of the
-// ordinary, the strict and the unique-only space, in this order, and then of the exact one.
+// withSets runs the events of a cluster that is divided among Sets. The sections belong to the ordinary,
+// the strict, the unique-only and the exact space, in this order.
 func (s *site) withSets(other *localcluster.Cluster) {
 	set := strings.Join(other.Addrs(localcluster.RoleAlloc), ",")
 	s.after("set-added", func(t *testing.T) { s.seqctl("set", "add", "b", "--set-addr", set).Want(t, 0) })

@@ -136,7 +136,7 @@ type Store struct {
 	full      bool          // says that it has no memory for more
 }
 
-// ahead is how far beyond its clock a store takes records, as storesvr.LogAhead.
+// ahead bounds how far beyond its clock a store takes records, as storesvr.LogAhead does.
 const ahead = 10 * time.Second
 
 // SetClock sets by how much the store's clock is ahead. From then on the store takes no records

@@ -28,7 +28,7 @@ func (c *Cluster) Unsure(t testing.TB, lost, applied bool) *Unsure {
 	return &Unsure{group, lost, applied}
 }
 
-// SwapDocument is that of the Group.
+// SwapDocument is Group.SwapDocument, except that it may lose one answer.
 func (u *Unsure) SwapDocument(ctx context.Context, session seq.Session, reg seq.Register, old uint64, body []byte) (quorum.Document, error) {
 	lost := u.lost
 	if u.lost = false; lost && !u.applied {

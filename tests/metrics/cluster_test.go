@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patient is how long a test waits for a condition on a busy machine.
+// patient bounds the wait of a test for a condition on a busy machine.
 const patient = 60 * time.Second
 
 // one is a daemon in this process with its admin listener.

@@ -21,7 +21,7 @@ type step struct{ line, want string }
 // span is a code span, perhaps with an arrow before it.
 var span = regexp.MustCompile("(→ )?`([^`]+)`")
 
-// rows are those of the table, by the first column.
+// rows returns the rows of the table, by the first column.
 func rows(t *testing.T) map[string][]step {
 	t.Helper()
 	root, err := harness.Root()

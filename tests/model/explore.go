@@ -27,7 +27,7 @@ func haveTools() error {
 	return nil
 }
 
-// result is how one exploration ended.
+// result describes the end of one exploration.
 type result struct {
 	config
 	found  bool // an assertion failed

@@ -14,7 +14,22 @@
  *
  * A request is under way from its sending until the store takes it, which may be never; it
  * may also be left behind, taken much later, and its answer not heard. A proposer that
- * died is one that does nothing any more. */
+ * died is one that does nothing any more.
+ *
+ * These simplifications miss nothing:
+ *
+ *   - A request at a store, its commit and its answer are one action, because no answer
+ *     leaves before the commit.
+ *   - The W-th answer ends a phase at once. Serving is an action of its own, so it may come
+ *     as late as it likes.
+ *   - An owner may repeat a confirmed step; a refused request may come again.
+ *   - Times are remaining times. A lease counts from its sending, and the holder believes
+ *     in as much as the store keeps: the worst case.
+ *   - Without LEASE no proposer is kept out and owners use every confirmed number, so U
+ *     rests on no clock.
+ *
+ * ROUNDS is the highest round of a proposer, TRIES the takes of each, NUMBERS the numbers of
+ * the section. */
 #ifndef N
 #define N 3
 #endif

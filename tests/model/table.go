@@ -28,7 +28,7 @@ type config struct {
 }
 
 const (
-	// What the configurations of a family have in common.
+	// The definitions that the configurations of a family share.
 	unclocked = "ROUNDS=2 NUMBERS=2"
 	handed    = "HAND ROUNDS=2 NUMBERS=2"
 	leased    = "LEASE FLAT T=1 ROUNDS=2"

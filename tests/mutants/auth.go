@@ -1,6 +1,6 @@
 package main
 
-// authMutants are those of who may do what.
+// authMutants break the rules of roles and their methods.
 var authMutants = []mutant{
 	{rule: "default-deny", name: "a method that the table lacks is for everybody", file: "internal/wire/auth/guard.go", in: []string{"internal/wire/auth"}, edits: []edit{
 		{"	case !listed:\n		return fmt.Errorf(", "	case !listed:\n		return nil\n	case !listed:\n		return fmt.Errorf("}}},

@@ -305,7 +305,7 @@ func (s *suite) survey() error {
 	return s.keep()
 }
 
-// group is how long the tests take that run in one process.
+// group has the bounds on the time of the tests that run in one process.
 var group = []time.Duration{200 * time.Millisecond, time.Second, 5 * time.Second}
 
 // judge asks the tests that reach the mutant: the quick ones together, the slow ones one by

@@ -1,6 +1,7 @@
 package main
 
-// browserMutants are of web pages at the fronts, and of callers that never send a whole request.
+// browserMutants break the rules for web pages at the fronts, and for callers that never send a whole
+// request.
 var browserMutants = []mutant{
 	{rule: "fronts-by-their-names", name: "the console answers to any name", file: "internal/ops/console/http.go", in: []string{"internal/ops/console"}, edits: []edit{
 		{"		if errors.As(c.cfg.Names.CheckHost(r), &wrong) {\n", "		if errors.As(c.cfg.Names.CheckHost(r), &wrong) && false {\n"}}},
@@ -28,10 +29,10 @@ var browserMutants = []mutant{
 		{"b.used+n > b.most || b.by[host]+n > b.each", "b.used+n > b.most"}}},
 	{rule: "commands-have-one-budget", name: "what a transaction keeps is free", file: "router/line/resp/transaction.go", in: []string{"router/line/resp"}, edits: []edit{
 		{"s.tx.bytes+bytes", "s.tx.bytes"}}},
-	{rule: "strangers-send-little", name: "a connection before AUTH sends as much as others", file: "router/line/resp/server.go", in: []string{"router/line/resp"}, edits: []edit{
-		{"		me.parser.small = me.stranger()\n", "		me.parser.small = false\n"}}},
-	{rule: "strangers-send-little", name: "a connection before AUTH stays", file: "router/line/resp/purse.go", in: []string{"router/line/resp"}, edits: []edit{
-		{"	return now.Sub(me.begun) >= s.waits.stranger && me.stranger()\n", "	return false\n"}}},
+	{rule: "strangers-send-little", name: "a connection before AUTH sends as much as others", file: "router/line/resp/session.go", in: []string{"router/line/resp"}, edits: []edit{
+		{"	s.parser.small = s.conn.Stranger()\n", "	s.parser.small = false\n"}}},
+	{rule: "strangers-send-little", name: "a connection before AUTH stays", file: "router/line/resp/conn.go", in: []string{"router/line/resp"}, edits: []edit{
+		{"	return now.Sub(c.begun) >= c.server.waits.stranger && c.Stranger()\n", "	return false\n"}}},
 	{rule: "idle-connections-yield", name: "a full listener refuses callers", file: "internal/wire/gate/seats.go", in: []string{"internal/wire/gate"}, edits: []edit{
 		{"	if oldest := s.silent.Front(); oldest != nil {\n", "	if oldest := s.silent.Front(); false && oldest != nil {\n"}}},
 	{rule: "idle-connections-yield", name: "a connection with calls yields as one without", file: "internal/wire/gate/seats.go", in: []string{"internal/wire/gate"}, edits: []edit{

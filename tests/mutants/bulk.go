@@ -1,6 +1,6 @@
 package main
 
-// bulkMutants are those of raises of many keys, and of moving sequences in and out.
+// bulkMutants break the rules of raises of many keys, and of moving sequences in and out.
 var bulkMutants = []mutant{
 	{rule: "many-raises-by-grant", name: "a raise of many keys has no bound", file: "internal/wire/auth/methods.go", in: []string{"tests/secure"}, edits: []edit{
 		{"			out[i].Within = &b.MaxJump\n", "			_ = b\n"}}},

@@ -1,6 +1,6 @@
 package main
 
-// callerMemoryMutants are those of the memory that callers may take of a server.
+// callerMemoryMutants break the rules of the memory that callers may take of a server.
 var callerMemoryMutants = []mutant{
 	{rule: "callers-memory-is-bounded", name: "compressed messages are unpacked", file: "internal/wire/gate/calls.go", in: []string{"internal/wire/gate"}, edits: []edit{
 		{"by != \"\" && by != encoding.Identity", "by != \"\" && by == encoding.Identity"}}},

@@ -1,6 +1,6 @@
 package main
 
-// careMutants are those of an operator's hand: replacement, backup and restore.
+// careMutants break the rules of replacement, backup and restore by operators.
 var careMutants = []mutant{
 	{line: 27, rule: "learner-filled-first", name: "replacement filled from one survivor",
 		file: "internal/ops/storeadmin/settle.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{

@@ -1,6 +1,6 @@
 package main
 
-// consoleMutants are those of the page to look at.
+// consoleMutants break the rules of the console page.
 var consoleMutants = []mutant{
 	{rule: "console-changes-nothing", name: "other methods than GET are answered", file: "internal/ops/console/http.go", in: []string{"internal/ops/console"}, edits: []edit{
 		{"		if r.Method != http.MethodGet {\n", "		if r.Method == http.MethodDelete {\n"}}},

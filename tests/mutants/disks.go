@@ -1,6 +1,6 @@
 package main
 
-// diskMutants are those of a disk that was put back: how its store finds out before it votes.
+// diskMutants break the rules of an old disk: its store must notice that before it votes.
 var diskMutants = []mutant{
 	{rule: "old-disk-waits", name: "a store votes after one fellow too few", file: "storesvr/witness.go", in: []string{"storesvr"}, edits: []edit{
 		{"heard > n-needed ||", "heard >= n-needed ||"}}},

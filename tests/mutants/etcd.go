@@ -1,6 +1,6 @@
 package main
 
-// etcdMutants are those of the registers on etcd.
+// etcdMutants break the rules of the registers on etcd.
 var etcdMutants = []mutant{
 	{rule: "etcd-by-revision", name: "a write goes by the epoch alone, whatever was written since", file: "internal/etcd/etcdstore/write.go", in: etcdTests, edits: []edit{
 		{"	t := &Txn{If: []Compare{modified(key, it.on.modified)}, ", "	t := &Txn{"}}},

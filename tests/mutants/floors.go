@@ -1,6 +1,6 @@
 package main
 
-// floorMutants are those of an era that was restored: where tags and worker ids begin.
+// floorMutants break the rules of a restored era: where tags and worker ids begin.
 var floorMutants = []mutant{
 	{rule: "floors-of-the-era", name: "tags have no floor", file: "quorum/api.go", in: []string{"storesvr/acceptor"}, edits: []edit{
 		{"		return f.Tag\n", "		return 0\n"}}},

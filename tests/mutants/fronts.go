@@ -1,6 +1,6 @@
 package main
 
-// frontMutants are those of callers without a quorum, and of nodes that leave.
+// frontMutants break the rules of callers without a quorum, and of nodes that leave.
 var frontMutants = []mutant{
 	{rule: "outage-is-of-all", name: "one AllocSvr with a quorum does not count", file: "internal/sdk/call/outage.go", in: []string{"client"}, edits: []edit{
 		{"		case nil:\n			return nil, len(all)\n", "		case nil:\n"}}},
@@ -54,15 +54,15 @@ var frontMutants = []mutant{
 	{rule: "replies-keep-their-order", name: "a connection is read while its commands are answered", file: "router/line/resp/loop_linux.go", in: []string{"router/line/resp"}, edits: []edit{
 		{"	if c.state.Or(news)&busy != 0 {\n", "	if c.state.Or(news); false {\n"}}},
 	{rule: "replies-not-taken-stop-reading", name: "a connection that takes no replies is read", file: "router/line/resp/loop_linux.go", in: []string{"router/line/resp"}, edits: []edit{
-		{"	if len(c.out.buf) > 0 || c.fault != nil ||", "	if c.fault != nil ||"}}},
+		{"	if len(c.out) > 0 || c.fault != nil ||", "	if c.fault != nil ||"}}},
 	{rule: "half-commands-end", name: "each byte prolongs a command that does not end", file: "router/line/resp/loop_linux.go", in: []string{"router/line/resp"}, edits: []edit{
 		{"		if !open {\n", "		if open {\n"}}},
-	{rule: "ids-fit-javascript", name: "a snowflake ID is an integer reply", file: "router/line/resp/pipeline.go", in: []string{"router/line/resp"}, edits: []edit{
-		{"	case o.kind == takeID:\n", "	case false:\n"}}},
+	{rule: "ids-fit-javascript", name: "a snowflake ID is an integer reply", file: "router/line/resp/session.go", in: []string{"router/line/resp"}, edits: []edit{
+		{"	case o.Kind == TakeID:\n", "	case false:\n"}}},
 	{rule: "transactions-are-whole", name: "EXEC carries out what is left of a broken transaction", file: "router/line/resp/transaction.go", in: []string{"router/line/resp"}, edits: []edit{
 		{"	if tx.broken {\n", "	if false {\n"}}},
 	{rule: "transactions-are-whole", name: "EXEC takes though a command of it is not allowed", file: "router/line/resp/transaction.go", in: []string{"router/line/resp"}, edits: []edit{
-		{"; tx.ops[i].err != nil {\n", "; false {\n"}}},
+		{"; tx.ops[i].Err != nil {\n", "; false {\n"}}},
 	{rule: "orders-are-done-once", name: "keys that wait at the server fail with the others", file: "internal/sdk/stream/order.go", in: []string{"internal/sdk/stream"}, edits: []edit{
 		{"			if s.Open() {\n", "			if false {\n"}}},
 }

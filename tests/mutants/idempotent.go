@@ -1,6 +1,6 @@
 package main
 
-// onceMutants are those of request ids between callers and sections.
+// onceMutants break the rules of request ids between callers and sections.
 var onceMutants = []mutant{
 	{rule: "request-ids-are-bounded", name: "an empty id is taken", file: "seq/check.go", in: []string{"allocsvr/api"}, edits: []edit{
 		{"	if len(id) == 0 || len(id) > MaxRequestID {\n", "	if len(id) > MaxRequestID {\n"}}},
@@ -21,8 +21,8 @@ var onceMutants = []mutant{
 	{rule: "ordinary-spaces-refuse-ids", name: "the SDK sends an id that is not kept", file: "seq/take.go", in: []string{"client"}, edits: []edit{
 		{"	return space.KeepsIDs()\n", "	return nil\n"}}},
 	{rule: "ordinary-spaces-refuse-ids", name: "a pipeline is refused with the ids in it", file: "router/line/resp/pipeline.go", in: []string{"router/line/resp"}, edits: []edit{
-		{"	case takeTag, takeID:\n", "	case takeTag, takeID, takeOnce:\n"},
-		{"	for _, g := range groups(ops, takeOnce, space) {\n		p.calls = append(p.calls, func(ctx context.Context) { p.sequences(ctx, g) })\n	}\n", ""}}},
+		{"	case TakeTag, TakeID:\n", "	case TakeTag, TakeID, TakeOnce:\n"},
+		{"	for _, g := range groups(ops, TakeOnce, space) {\n		p.calls = append(p.calls, func(ctx context.Context) { p.sequences(ctx, g) })\n	}\n", ""}}},
 	{rule: "retry-repeats-its-id", name: "the retry of a single take has an id of its own", file: "internal/sdk/call/next.go", in: []string{"client"}, edits: []edit{
 		{"		keys.Requests = []stream.Request{*t.request}\n", "		again, _ := stream.RequestIn(space, nil)\n		keys.Requests = []stream.Request{*again}\n"}}},
 	{rule: "retry-repeats-its-id", name: "a batch on a stream has no ids", file: "internal/sdk/stream/batch.go", in: []string{"client"}, edits: []edit{
@@ -36,7 +36,7 @@ var onceMutants = []mutant{
 	{rule: "retry-repeats-its-id", name: "a router drops the ids of a batch", file: "router/idempotent.go", in: []string{"router"}, edits: []edit{
 		{"	if len(b.IDs) == 0 {\n", "	if len(b.IDs) >= 0 {\n"}}},
 	{rule: "retry-repeats-its-id", name: "an ID of Redis is read and dropped", file: "router/line/resp/idempotent.go", in: []string{"router/line/resp"}, edits: []edit{
-		{"	o.kind, o.once.request.ID = takeOnce, id\n", ""}}},
+		{"	o.Kind, o.Once.Request.ID = TakeOnce, id\n", ""}}},
 	{rule: "retry-repeats-its-id", name: "numbers that were taken near have no id", file: "internal/sdk/call/local.go", in: []string{"client"}, edits: []edit{
 		{"o.Where() == nil || o.Named() {", "o.Where() == nil {"}}},
 	{rule: "conflict-carries-the-original", name: "a call's conflict says nothing", file: "internal/wire/rpc/errors.go", in: []string{"allocsvr/api"}, edits: []edit{

@@ -1,6 +1,6 @@
 package main
 
-// idMutants are those of business numbers, of IDs that are read or hidden, and of IDs of requests.
+// idMutants break the rules of business numbers, of IDs that are read or hidden, and of IDs of requests.
 var idMutants = []mutant{
 	{rule: "numbers-never-repeat", name: "a template need not say the day on which it begins anew", file: "allocsvr/numbers/numbers.go", in: []string{"allocsvr/numbers"}, edits: []edit{
 		{"t.reset == Daily && !has(\"02\", \"002\")", "t.reset == Daily && !has(\"01\", \"002\")"}}},

@@ -1,7 +1,7 @@
 package main
 
-// inputMutants are those of what comes in from outside: settings, addresses, texts, other
-// protocols; and of what only tells, which must not stop what serves.
+// inputMutants break the rules of input from outside: settings, addresses, texts, other protocols. Some
+// break the rule that reports must not stop the service.
 var inputMutants = []mutant{
 	{rule: "a-log-stops-nothing", name: "a line waits for the log", file: "internal/process/daemon/output.go", in: []string{"internal/process/daemon"}, edits: []edit{
 		{"	if o.closed || len(o.queue)+len(text) > outputBytes {\n", "	for !o.closed && len(o.queue)+len(text) > outputBytes {\n		o.mu.Unlock()\n		time.Sleep(time.Millisecond)\n		o.mu.Lock()\n	}\n	if o.closed {\n"}}},

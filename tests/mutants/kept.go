@@ -97,7 +97,7 @@ func (k *kept) holds(m mutant, sum string) bool {
 	return k.by[m.String()] != "" && k.sums[m.String()] == sum
 }
 
-// sum is of the mutant, of the file that it changes and of the tests that are to catch it.
+// sum returns the hash of the mutant, of the file that it changes and of the tests that should catch it.
 func (l *lab) sum(m mutant) (string, error) {
 	text, err := l.applied(m)
 	if err != nil {

@@ -1,6 +1,6 @@
 package main
 
-// keyMutants are those of the hash of string keys and of its change.
+// keyMutants break the rules of the hash of string keys and of its change.
 var keyMutants = []mutant{
 	{
 		rule: "counters-of-one-hash", name: "the digest of a release does not tell the hash",

@@ -27,7 +27,7 @@ type lab struct {
 	ctx     context.Context // ends everything that the lab runs
 	dir     string          // the copy, and a folder a trial
 	module  string          // the copy
-	seeds   int             // of the simulation; 0: there is none
+	seeds   int             // of the simulation; zero means no simulation
 	verbose bool
 
 	mu  sync.Mutex // of out
@@ -193,7 +193,7 @@ func (l *lab) trial(over map[string]string) (*trial, error) {
 
 func (t *trial) end() { _ = os.RemoveAll(t.dir) }
 
-// tries is how often a package is run before a failure that does not come again counts.
+// tries is the number of runs of a package before a failure that does not repeat counts.
 const tries = 3
 
 // judge runs all tests of a package. A failure counts if the same test fails again, by

@@ -1,6 +1,6 @@
 package main
 
-// limitMutants are those of what an operator cannot undo: jumps, ends and what is retired.
+// limitMutants break the rules of changes that an operator cannot undo: jumps, ends and retired names.
 var limitMutants = []mutant{
 	{rule: "jumps-take-force", name: "no raise is too far", file: "allocsvr/section/raise.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
 		{"r.floor-r.ceiling > r.space.Jump(); !r.far", "r.floor-r.ceiling > uint64(seq.MaxSeq); !r.far"}}},

@@ -1,6 +1,6 @@
 package main
 
-// callerLifeMutants are of callers that hold to one life of a cluster.
+// callerLifeMutants break the rules of callers that hold to one life of a cluster.
 var callerLifeMutants = []mutant{
 	{rule: "caller-says-its-life", name: "a server does not look at the life that a call is for", file: "internal/wire/rpc/cluster.go", in: []string{"internal/wire/gate"}, edits: []edit{
 		{"	return a.life.check(ctx)\n", "	return nil\n"}}},

@@ -1,6 +1,6 @@
 package main
 
-// loanMutants are those of windows of worker ids that clients are lent and give back.
+// loanMutants break the rules of windows of worker ids that clients are lent and give back.
 var loanMutants = []mutant{
 	{rule: "returns-are-the-borrowers", name: "whoever knows the mark gives a window back", file: "allocsvr/globalid/workers/loans.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 		{" || l.ticket != ticket:\n", ":\n"}}},

@@ -1,6 +1,6 @@
 package main
 
-// lostWriteMutants are those of what a store's database finds at its start.
+// lostWriteMutants break the rules of the checks of a store's database at its start.
 var lostWriteMutants = []mutant{
 	{rule: "lost-writes-are-found", name: "a record that is replaced stays in the sum", file: "storesvr/disk/sum.go", in: []string{"storesvr/disk"}, edits: []edit{
 		{"		b.sum.remove(hashOf(b.name, key, old))\n", "		_ = old\n"}}},

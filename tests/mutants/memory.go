@@ -1,6 +1,6 @@
 package main
 
-// memoryMutants are those of the memory that the counters of UIDs may take.
+// memoryMutants break the rules of the memory that the counters of UIDs may take.
 var memoryMutants = []mutant{
 	{
 		rule: "folds-raise-the-base", name: "counters are dropped and the base stays",

@@ -12,7 +12,7 @@ import (
 // mutant is one way to break a rule. The tables are plain data, one a topic: who makes
 // a rule adds a line to the table that it belongs to.
 type mutant struct {
-	line  int    // number of the rule in the list; 0: it has only a name
+	line  int    // number of the rule in the list; zero if it has only a name
 	rule  string // name of the rule, the same for all mutants of it
 	name  string // what the mutant does; no other mutant of the rule has it
 	file  string // from the root of the module, with slashes

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// numbered is how many rules of the list have a number.
+// numbered is the number of rules in the list that have a number.
 const numbered = 40
 
 func TestEveryRuleOfTheListHasAMutantThatStillApplies(t *testing.T) {

@@ -1,6 +1,6 @@
 package main
 
-// ownerMutants are those of an AllocSvr: sections, worker ids and its own life.
+// ownerMutants break the rules of an AllocSvr: sections, worker ids and its own life.
 var ownerMutants = []mutant{
 	{line: 8, rule: "session-per-life", name: "epoch reused after a process restart", file: "seq/secret.go", in: []string{"seq"}, edits: []edit{
 		{"	_, _ = rand.Read(s.Seed[:]) // documented never to return an error\n", "	_, _ = rand.Reader, copy(s.Seed[:], \"process\")\n"}}},

@@ -1,6 +1,6 @@
 package main
 
-// quorumMutants are those of a session that counts answers and leases.
+// quorumMutants break the rules of a session that counts answers and leases.
 var quorumMutants = []mutant{
 	{line: 4, rule: "distinct-stores", name: "two acks of one store counted as two", file: "quorum/group.go", in: []string{"quorum"}, edits: []edit{
 		{"		if uuid == a.uuid {\n", "		if false && uuid == a.uuid {\n"}}},

@@ -1,6 +1,6 @@
 package main
 
-// requestMutants are those of the checks of requests, and of how many are let in.
+// requestMutants break the rules of the checks of requests, and of how many are let in.
 var requestMutants = []mutant{
 	{rule: "counts-are-bounded", name: "a count of none is taken", file: "seq/check.go", in: []string{"seq"}, edits: []edit{
 		{"	if n == 0 || n > most {\n", "	if n > most {\n"}}},

@@ -1,6 +1,6 @@
 package main
 
-// leaseMutants are those of protected leases and of who may speak for a session.
+// leaseMutants break the rules of protected leases, and of the processes that may speak for a session.
 var leaseMutants = []mutant{
 	{rule: "merge-protects", name: "a merged promise leaves the lease that it stands against unprotected",
 		file: "storesvr/acceptor/care.go", in: []string{"storesvr/acceptor"}, edits: []edit{

@@ -1,6 +1,6 @@
 package main
 
-// beforeSetsMutants are those of backups of before a cluster was a Set, or of before it had all of its Sets.
+// beforeSetsMutants break the rules of backups from before a cluster was a Set, or had all of its Sets.
 var beforeSetsMutants = []mutant{
 	{
 		rule: "backup-before-sets", name: "what an operator says of a backup changes nothing",

@@ -1,6 +1,6 @@
 package main
 
-// setCallerMutants are those of callers of several Sets.
+// setCallerMutants break the rules of callers of several Sets.
 var setCallerMutants = []mutant{
 	{rule: "call-to-the-set", name: "the root's table decides for all sections", file: "internal/sdk/route/view.go", in: []string{"internal/sdk/route", "client"}, edits: []edit{
 		{"		i := v.Sets.Index(seq.SectionID(id))\n		if", "		i := 0\n		if"}}},

@@ -1,6 +1,6 @@
 package main
 
-// spaceMutants are those of spaces that are added to a running cluster.
+// spaceMutants break the rules of spaces that are added to a running cluster.
 var spaceMutants = []mutant{
 	{rule: "spaces-one-after-the-other", name: "each operator adds to what it knows itself", file: "allocsvr/spaces/spaces.go", in: []string{"allocsvr/spaces"}, edits: []edit{
 		{"		if len(now.Spaces) == 0 {\n", "		if len(have.Spaces) > 0 {\n"}}},

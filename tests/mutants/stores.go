@@ -1,6 +1,6 @@
 package main
 
-// storeMutants are those of one store: its acceptor, its disk and its one writer.
+// storeMutants break the rules of one store: its acceptor, its disk and its one writer.
 var storeMutants = []mutant{
 	{line: 1, rule: "durable-promise", name: "promise kept in memory only", file: "storesvr/acceptor/ballot.go", in: []string{"storesvr"}, edits: []edit{
 		{"		st.Promised = e\n		if err := a.set(r, reg, st); err != nil {\n			return quorum.Result{}, err\n		}\n",

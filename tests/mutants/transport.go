@@ -1,6 +1,6 @@
 package main
 
-// transportMutants are those of connections and of what is told about them.
+// transportMutants break the rules of connections and of what is told about them.
 var transportMutants = []mutant{
 	{rule: "tls-by-the-files-of-now", name: "a client goes by the files of its start", file: "internal/wire/rpc/tls.go", in: []string{"internal/wire/rpc"}, edits: []edit{
 		{"	m := c.tls.current()\n", "	m := c.tls.loaded\n"}}},

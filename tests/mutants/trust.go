@@ -1,6 +1,6 @@
 package main
 
-// trustMutants are those of restores, settles, old disks and lies.
+// trustMutants break the rules of restores, settles, old disks and lies.
 var trustMutants = []mutant{
 	{line: 35, rule: "old-lists-waited-for", name: "the wait for the leases of old member lists ignores how old the list is",
 		file: "internal/ops/storeadmin/settle.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{

@@ -1,6 +1,6 @@
 package main
 
-// versionMutants are those of the protocol that a cluster requires of sessions.
+// versionMutants break the rules of the protocol that a cluster requires of sessions.
 var versionMutants = []mutant{
 	{
 		rule: "required-protocol", name: "an older session gets a lease",

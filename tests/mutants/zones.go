@@ -1,6 +1,6 @@
 package main
 
-// zoneMutants are those of what fails as a whole, and of datacenters that callers ask for.
+// zoneMutants break the rules of failure zones, and of datacenters that callers ask for.
 var zoneMutants = []mutant{
 	{rule: "standbys-are-in-other-zones", name: "zones say nothing about who stands by",
 		file: "allocsvr/arbiter/placement/assign.go", in: []string{"allocsvr/arbiter/placement"}, edits: []edit{

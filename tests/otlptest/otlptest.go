@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// patience is how long a test waits for spans on a busy machine.
+// patience bounds the wait of a test for spans on a busy machine.
 const patience = 60 * time.Second
 
 // Span is one span as it came.

@@ -50,7 +50,7 @@ func metricsOf(t *testing.T, p *localcluster.Process) string {
 	return string(metrics)
 }
 
-// histogram is how many calls a server answered within each of its bounds, in seconds.
+// histogram counts the calls that a server answered within each of its bounds, in seconds.
 type histogram map[float64]float64
 
 // histogramOf reads one metric with these labels.

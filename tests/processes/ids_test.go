@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// idRounds is how often the drill kills and restarts; the environment may ask for more.
+	// idRounds is the number of kills and restarts of the drill. The environment may ask for more.
 	idRounds    = 3
 	idRoundsEnv = "SEQ_ID_DRILL_ROUNDS"
 	// drilled has sixteen worker ids, of which four allocators take one each and a caller

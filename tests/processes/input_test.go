@@ -96,7 +96,7 @@ func badCalls(t *testing.T, c *localcluster.Cluster) {
 			wantError(t, "owner", askOwner(t, c, row.call), row.want, row.code)
 		})
 	}
-	// What many languages send where nothing was said is no mistake.
+	// In many languages a field that is not set arrives as its zero value. The server does not refuse it.
 	none := func(s pb.SequenceClient) error {
 		got, err := s.Next(harness.Within(t), &pb.NextRequest{Id: &pb.NextRequest_Uid{Uid: 11}})
 		if err == nil && got.GetFirst() != got.GetLast() {

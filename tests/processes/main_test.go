@@ -22,8 +22,8 @@ const (
 	// in one short message.
 	sections = 256
 	poll     = 10 * time.Millisecond
-	// attempt is for tests that want every number: one that is tried again for want of a
-	// processor skips numbers.
+	// attempt is the time of one try in tests that want every number. A try that is repeated because
+	// processors are busy skips numbers.
 	attempt = 20 * time.Second
 )
 
@@ -40,7 +40,7 @@ func start(t *testing.T, change func(*localcluster.Config)) *localcluster.Cluste
 	})
 }
 
-// taken is how many numbers the allocators have handed out since they started.
+// taken returns how many numbers the allocators have handed out since they started.
 func taken(t *testing.T, c *localcluster.Cluster) uint64 {
 	t.Helper()
 	var sum uint64

@@ -93,7 +93,7 @@ func (w *watchedSets) ended() (in string) {
 	return m.Sets[m.Index(0)].Name
 }
 
-// open is the move that is under way; 0: none is.
+// open returns the move that is under way, or 0.
 func (w *watchedSets) open() uint64 {
 	w.t.Helper()
 	m, err := w.root.Map(harness.Within(w.t))

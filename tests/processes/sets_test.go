@@ -266,7 +266,7 @@ func TestASetThatRestartsWhileTheRootIsDeadServesItsOwnSections(t *testing.T) {
 		})
 	}
 	all[0].KillAll()
-	// What its nodes have heard is at its stores within a moment.
+	// The nodes soon write to their stores what they have heard.
 	harness.Until(t, "a node that starts to know of both Sets", func() bool {
 		if err := all[1].Processes(localcluster.RoleAlloc)[0].Restart(harness.Within(t)); err != nil {
 			t.Fatal(err)

@@ -178,8 +178,8 @@ func coordinator(t *testing.T, c *localcluster.Cluster) (storeclient.Cluster, *s
 	return cluster, spaces.New(t.Context(), group, secret.Session())
 }
 
-// Whoever adds a space dies after each step: decided, one store told, W told. The first is
-// taken up by the next add, of whatever space; what a store has heard of goes on by itself.
+// An add of a space dies after each step: decided, one store told, W told. The next add, of any space,
+// completes the first. If a store has heard of the space, the change continues by itself.
 func TestASpaceWhoseAddDiedAfterAnyStepIsThereInTheEnd(t *testing.T) {
 	c := start(t, func(cfg *localcluster.Config) { cfg.Sections, cfg.Step = 32, 1000 })
 	callers := count(t, c.Addrs(localcluster.RoleAlloc), "", 2)

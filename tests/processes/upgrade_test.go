@@ -238,8 +238,8 @@ func TestADowngradeAfterSetsWereUsedIsRefusedBeforeAnythingIsWritten(t *testing.
 	take()
 }
 
-// Sets that the version before has made serve all through the upgrade. Builds of 1 are kept out with
-// the first store of this version, and those of 2 once no node speaks 2 any more.
+// Sets that the previous version made serve during the whole upgrade. The first store of this version
+// refuses builds of protocol 1. Builds of protocol 2 are refused once no node speaks it any more.
 func TestSetsOfTheVersionBeforeComeToRequireTheirProtocol(t *testing.T) {
 	before, now := harness.Previous(t), harness.Binaries(t)
 	var all [2]*localcluster.Cluster

@@ -20,7 +20,7 @@ type ways struct {
 	addrs map[string]string // by the name of the AllocSvr
 
 	mu    sync.Mutex // guards all below
-	step  string     // "": nothing is to be done
+	step  string     // empty if nothing is to be done
 	after bool       // once the node has taken it, and before the answer is passed on; else before
 	act   func()
 }
@@ -88,7 +88,7 @@ func (w *ways) meet(method string, request []byte, after bool) {
 // moveSteps are the steps of a move of which a node hears, in their order.
 var moveSteps = []string{"begin", "seal", "stop", "open", "finish", "arrive"}
 
-// stepOf is the step of a move that a call is; "": none.
+// stepOf returns the step of a move that a call makes, or "".
 func stepOf(method string, request []byte) string {
 	service, name, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
 	if service != pb.Sets_ServiceDesc.ServiceName {

@@ -14,7 +14,7 @@ const (
 	cancelled                      = 8          // an error code
 )
 
-// Frames are those of calls that were not sent yet. The zero value begins a connection.
+// Frames holds the frames of calls that were not sent yet. The zero value begins a connection.
 type Frames struct {
 	out  []byte
 	last uint32 // stream

@@ -13,7 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
-// stepSize is by how much the rows move a max.
+// stepSize is the distance by which the rows move a max.
 const stepSize = 100
 
 // quorumRows are about all replicas together, seen as allocsvr sees them.

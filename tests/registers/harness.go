@@ -20,9 +20,9 @@ type Harness struct {
 	Replicas []Replica
 	MaxLease time.Duration // longest lease that may be asked for, at least a second
 
-	// PromiseFirst is of an engine that takes a step only under exactly the promised epoch, as
-	// one may that is a single store: no step there can come before its promise. Rows about
-	// steps without one are then skipped, and all others prepare before they step.
+	// PromiseFirst is true for an engine that takes a step only under exactly the promised epoch. A single
+	// store may do so, because no step there can come before its promise. Rows about steps without a
+	// promise are then skipped, and all others prepare before they step.
 	PromiseFirst bool
 
 	// Advance moves the clock of all replicas forward. Nil where the clock of the

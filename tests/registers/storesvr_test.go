@@ -27,8 +27,8 @@ func TestStoreSvrKeepsThePromisesOfRegisters(t *testing.T) {
 	}
 }
 
-// process is a StoreSvr on a directory of its own, and a client of it. What a killed
-// process loses, its memory, is lost here too; the rest is on disk.
+// process is a StoreSvr on a directory of its own, and a client of it. As in a killed process, the memory
+// is lost and the disk stays.
 type process struct {
 	t     *testing.T
 	dir   string

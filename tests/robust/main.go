@@ -130,7 +130,7 @@ func (o *options) runInside(ctx context.Context) error {
 	return err
 }
 
-// play plays the scenarios of one cluster and, if each is played once, those of Sets.
+// play plays the scenarios of one cluster. If each is played once, it also plays the scenarios of Sets.
 func (o *options) play(ctx context.Context) error {
 	fmt.Fprintf(os.Stderr, "robust: seed %d\n", o.Seed)
 	var failed error

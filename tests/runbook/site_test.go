@@ -15,7 +15,7 @@ import (
 	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
-// patience is how long an operator repeats a command before giving the procedure up.
+// patience bounds the time for which an operator repeats a command before giving the procedure up.
 const patience = harness.Patience
 
 // site is the machines of the document, each a loopback address with a folder, so that
@@ -56,7 +56,7 @@ func (s *site) install(m *machine) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	// The examples are those of the first machine of a role.
+	// The examples name the first machine of a role.
 	own := regexp.MustCompile(`(?m)^(name|advertise): `+role+`-1\b`).ReplaceAll(text, []byte("${1}: "+role+"-"+number))
 	for _, dir := range []string{"etc", "lib"} {
 		if err := os.MkdirAll(filepath.Join(m.dir, dir), 0o755); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
-// reasons are those of the log of events, with what each is about.
+// reasons returns the log of events: kind, subject and reason of each.
 func (s *site) reasons() (all []string) {
 	s.t.Helper()
 	reply, err := pb.NewAdminClient(s.dial(s.byToken(auth.Operator), s.alloc.Addr())).Events(s.t.Context(), &pb.EventsRequest{Limit: 1000})
@@ -92,7 +92,7 @@ func TestEachChangeIsALineAndAnEventWithTheNameOfWhoMadeIt(t *testing.T) {
 	}
 	s.line("msg=change", "principal="+ops, "WindowsOver", "tried", "outcome=FOREIGN_CLUSTER")
 
-	// Who is refused leaves a line, and no event: they are few.
+	// A refused caller leaves a line, and no event, because the log of events is short.
 	before := len(s.reasons())
 	for w, parts := range map[string][]string{
 		"caller": {"principal=caller/caller-1", "outcome=FORBIDDEN"}, "nobody": {"principal=anonymous", "outcome=UNAUTHENTICATED"},

@@ -358,8 +358,8 @@ func TestEveryCommandOfTheRESPFrontIsForItsRolesAlone(t *testing.T) {
 		{"INCR seq:7", "tco"}, {"SEQ.NEXT seq:7 ID a", "tco"}, {"SEQ.LOOKUP seq:7 ID a", "tcro"}, {"INCRBY seq:7 2", "tco"}, {"INCR tag:t", "tco"}, {"INCR snowflake:default", "tco"},
 		{"GET seq:7", "tcro"}, {"MGET seq:7 seq:user/8", "tcro"},
 	}
-	// These name the caller, or end the connection, and are tried below; then those of transactions,
-	// which are tried where transactions are.
+	// These commands name the caller, or end the connection, and are tried below. The commands of
+	// transactions are tried in the test of transactions.
 	tried := map[string]bool{"auth": true, "hello": true, "quit": true, "multi": true, "exec": true, "discard": true}
 	var lines []string
 	for _, c := range commands {

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patient is how long a test waits for a condition on a busy machine.
+// patient bounds the wait of a test for a condition on a busy machine.
 const patient = 60 * time.Second
 
 func mustTLS(t *testing.T, f rpc.TLSFiles) *rpc.TLS {

@@ -126,7 +126,7 @@ func TestSectionsAreHandedOverOnlyByTheNodeThatTheStoresListForTheSession(t *tes
 	for _, test := range []struct {
 		by   who
 		from uint64
-		want string // empty: taken
+		want string // empty if the call is accepted
 	}{
 		{s.named(auth.Alloc, "alloc-1"), own, ""},
 		{s.named(auth.Alloc, "alloc-2"), own, `alloc/alloc-2 speaks for a session of node "alloc-1"`},

@@ -161,7 +161,7 @@ func (s *site) daemon(r auth.Role, mode auth.Mode) *rpc.TLS {
 type who struct {
 	name  string
 	files rpc.TLSFiles
-	token string // over TLS; empty: none
+	token string // over TLS; may be empty
 }
 
 func (s *site) nobody() who {

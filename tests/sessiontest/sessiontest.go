@@ -14,7 +14,7 @@ import (
 
 var known sync.Map // seq.Session -> seq.Secret, of all that Session made
 
-// Secret is that of Session(n).
+// Secret returns the secret of Session(n).
 func Secret(n uint64) (s seq.Secret) {
 	binary.BigEndian.PutUint64(s.Seed[8:], n)
 	return s

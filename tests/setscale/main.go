@@ -1,10 +1,10 @@
-// Command setscale computes what the map of Sets costs: sections move at random between Sets
-// while clients hold old maps. It uses the map itself (package sets, its message) and the rules
-// by which nodes and clients learn of a newer one; time is counted in seconds.
+// Command setscale computes what the map of Sets costs: sections move at random between Sets while clients
+// hold old maps. It uses the map itself (package sets, its message) and the rules by which nodes and
+// clients learn of a newer map. It counts time in seconds.
 //
 //	go run ./tests/setscale [-sets 100] [-sections 4096] [-clients 100000] [-moves 1]
 //
-// What it prints stands in docs/sets.md.
+// Its output stands in docs/sets.md.
 package main
 
 import (
@@ -42,8 +42,8 @@ func main() {
 	}
 }
 
-// poll is how often, in seconds, a node that is not of the root asks for the map: as package
-// allocsvr/setdocs has it.
+// poll is the time in seconds between two requests for the map by a node that is not of the root, as in
+// package allocsvr/setdocs.
 const poll = 5
 
 // figures are counted over the whole run.

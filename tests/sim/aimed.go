@@ -53,8 +53,8 @@ func injectContest(w *world, f Fault) {
 	}))
 }
 
-// injectLonely is the second act of a contest: it leaves all allocators one store, but for
-// those that stand still: these wake up, and have all others.
+// injectLonely is the second act of a contest. It leaves every running allocator only one store. Allocators
+// that stand still wake up, and have all other stores.
 func injectLonely(w *world, f Fault) {
 	var links []link
 	for _, h := range w.hosts.of(allocHost) {

@@ -17,8 +17,8 @@ const (
 	SetsEngine  Engine = "sets" // the StoreSvr of two clusters that are Sets of one map
 )
 
-// backend is what keeps the registers of a run: StoreSvr (onStores) or etcd (onEtcd). What the
-// rest of the world does to one it does to the other. Its hosts are those of kind storeHost.
+// backend keeps the registers of a run: StoreSvr (onStores) or etcd (onEtcd). Faults of the rest of the
+// world apply to both in the same way. Its hosts have the kind storeHost.
 type backend interface {
 	// assemble makes the hosts and says which cluster it is. Called once, before all else.
 	assemble(m seq.Mapping)
@@ -28,11 +28,11 @@ type backend interface {
 	start(h *host)
 	// launch finds the registers for the process of an allocator and runs it.
 	launch(h *host, p *allocProc)
-	// group is how a process at a host speaks to it; done ends that.
+	// group returns the Group through which a process at a host uses the registers. done closes it.
 	group(ctx context.Context, from *host) (g *quorum.Group, done func(), err error)
 	// kept checks I5: the register has what is handed out of it.
 	kept(h *host, r seq.Register, value uint64)
-	// heal ends what faults have done to it, but for what no host can heal by itself.
+	// heal ends the effects of faults, except those that no host can heal by itself.
 	heal()
 	// recover has operators do what is left, and sees that moves is true of every counter by
 	// then.

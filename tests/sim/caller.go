@@ -12,8 +12,8 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// What callers ask for beside sequences and IDs: tags. The first one is there from the
-// start, the others are made by whoever misses them.
+// The tags that callers ask for, beside sequences and IDs. The first is there from the start. A caller that
+// finds another one missing makes it.
 var tagNames = []string{"orders", "bills", "letters", "late"}
 
 // tagKey is a tag's place in the history, beside the UIDs.
@@ -56,7 +56,7 @@ func (w *world) keys() []history.Key {
 
 const uidsPerSection = 2
 
-// retryPause is before a caller asks the next one.
+// retryPause is the time before a caller asks the next node.
 const retryPause = 200 * time.Millisecond
 
 // caller is one client. It goes where it was told to go, as a router or the SDK does.
@@ -70,7 +70,7 @@ type caller struct {
 	windows []*window // that it was lent
 }
 
-// asker is how a caller asks: by itself, or by the SDK.
+// asker makes the requests of a caller: directly, or through the SDK.
 type asker interface {
 	next(ctx context.Context, key history.Key, count uint32) error
 	once(ctx context.Context, o *once) error

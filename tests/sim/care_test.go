@@ -72,7 +72,7 @@ func TestForgedStoreOperationsAreJudged(t *testing.T) {
 	rows := []struct {
 		name  string
 		facts func(w *world, h *host)
-		want  string // the only kind; empty: none
+		want  string // the only kind; may be empty
 	}{
 		{"a list that overlaps", func(w *world, h *host) { w.check.eras.listed(h, id, listOf(2, 2, "s1", "s2")) }, ""},
 		{"a list that does not", func(w *world, h *host) { w.check.eras.listed(h, id, listOf(2, 2, "s1", "s4", "s5")) }, "list"},

@@ -1,6 +1,6 @@
 package sim
 
-// What becomes of a store that is to be replaced, by Fault.Arg.
+// The states of a store that is to be replaced, by Fault.Arg.
 const (
 	replaceTorn = iota
 	replaceEmpty
@@ -38,7 +38,7 @@ func injectReplace(w *world, f Fault) {
 	w.ops.give("op1"+w.tag(), o)
 }
 
-// injectResize has a store added, or the one of the fault removed.
+// injectResize adds a store, or removes the store of the fault.
 func injectResize(w *world, f Fault) {
 	o := &order{verb: f.Verb, host: f.Host}
 	w.mu.Lock()
@@ -71,7 +71,7 @@ func injectRival(w *world, _ Fault) {
 // isSet says whether the cluster is what it is to be: one of several Sets in a run with these.
 func (w *world) isSet() bool { return len(w.sets) == 1 || w.check.places.joined.Load() }
 
-// injectDisaster loses the disks of W stores at one moment. What is left is a backup.
+// injectDisaster loses the disks of W stores at one moment, so that only a backup is left.
 func injectDisaster(w *world, f Fault) {
 	o := &order{verb: "restore", copy: int(f.Arg)}
 	w.mu.Lock()

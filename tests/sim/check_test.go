@@ -64,7 +64,7 @@ func TestForgedFactsAreJudgedByTheInvariants(t *testing.T) {
 	rows := []struct {
 		name  string
 		facts func(w *world, h *host)
-		want  string // the only kind; empty: none
+		want  string // the only kind; may be empty
 	}{
 		{"a promise goes back", func(w *world, h *host) {
 			w.check.durable(h, reg, acceptor.State{Promised: epoch(2, 1)}, acceptor.State{Promised: epoch(1, 9)})

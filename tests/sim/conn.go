@@ -65,7 +65,7 @@ func (c *conn) call(ctx context.Context, name string, body []byte) *call {
 	return k
 }
 
-// wait is for the answer of a call that has begun; an error is as gRPC has it.
+// wait waits for the answer of a call that has begun. Its errors are gRPC's.
 func (c *conn) wait(ctx context.Context, k *call) (result, error) {
 	select {
 	case r := <-k.done:

@@ -15,14 +15,14 @@ import (
 	"github.com/seqsvr/seqsvr/storesvr/backup"
 )
 
-// coordinators have the second cluster join the first as a Set, and then move sections to and fro,
-// as seqctl does: each is a process that knows nothing but what it reads, and may end anywhere.
+// coordinators make the second cluster join the first as a Set, and then move sections to the other Set and
+// back, as seqctl does. Each is a process that knows only what it reads, and may end anywhere.
 type coordinators struct {
 	part
 	over bool // no move begins any more; guarded by world.mu
 }
 
-// movers is how many coordinators there are.
+// movers is the number of coordinators.
 const movers = 2
 
 // setName is the name of a Set.

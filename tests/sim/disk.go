@@ -50,7 +50,7 @@ func (c content) cloned() map[seq.SectionID]*exact.Copy {
 	return out
 }
 
-// commits are those of the database and of the journal.
+// commits returns the commits of the database and of the journal.
 func (c content) commits() uint64 {
 	if c.meta.Journal == nil {
 		return c.meta.Commits
@@ -80,13 +80,13 @@ type simDisk struct {
 	highest map[seq.Register]uint64
 	peaks   map[string]map[seq.Register]uint64 // highest, by the uuid that the disk had
 	lasts   map[seq.UID]uint64                 // highest number of each UID of the exact space
-	gate    uint64                             // above 0: an old disk that only a session that has seen this many commits may reach
+	gate    uint64                             // above 0 on an old disk: only a session that has seen this many commits may reach it
 	told    int                                // the life in which the old disk was found out
 
 	slow     time.Duration // of a commit at most
 	full     bool
 	failNext error  // of the next commit
-	fate     string // of a commit that is cut off: kept or lost; empty: either
+	fate     string // of a commit that is cut off: kept or lost; if empty, either
 }
 
 func newDisk(w *world, h *host) *simDisk {
@@ -171,6 +171,13 @@ func (d *simDisk) remember() {
 	if d.old = append(d.old, d.now.clone()); len(d.old) > 8 {
 		d.old = d.old[1:]
 	}
+}
+
+// forget drops what could be put back.
+func (d *simDisk) forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.old = nil
 }
 
 // putBack restores an earlier content; false if there is none that can be found out: by what

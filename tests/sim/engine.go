@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// engine is what all parts of a run share: the events in the order of their times, which
-// one goroutine takes; chance; the lock; and the simulator's own goroutines. Whatever runs
-// beside them is code that ships.
+// engine has what all parts of a run share: the events in the order of their times, which one goroutine
+// takes; chance; the lock; and the simulator's own goroutines. All other goroutines run code that ships.
 type engine struct {
 	opts  Options
 	begin time.Time // of virtual time
@@ -24,7 +23,7 @@ type engine struct {
 	mu     sync.Mutex // guards all below, the parts of the world, and what host says so of
 	rng    *rand.Rand
 	events eventHeap
-	count  uint64        // events ever scheduled; orders those of one moment
+	count  uint64        // events ever scheduled; orders events of one moment
 	kick   chan struct{} // of one place: an event is earlier than what the loop waits for
 	wakeAt time.Duration // what the loop waits for; 0 while it does not wait
 	idle   []*hand       // goroutines that wait for a message to handle
@@ -86,7 +85,7 @@ func (e *engine) locked(do func()) func() {
 	}
 }
 
-// schedule is after for those who do not hold e.mu.
+// schedule calls after for callers that do not hold e.mu.
 func (e *engine) schedule(d time.Duration, do func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -8,8 +8,8 @@ import "time"
 // that moment, so that its beat is there before the end of its session, which travels for longer.
 func injectReprieve(w *world, f Fault) { standStill(w, f, "condemn.out") }
 
-// injectRevive has an allocator wake up as another wants what it had: it makes its session anew
-// and attaches, before the other is promised anything.
+// injectRevive wakes an allocator up while another wants its sections. It makes its session again and
+// attaches, before the other is promised anything.
 func injectRevive(w *world, f Fault) { standStill(w, f, "prepare.out") }
 
 func standStill(w *world, f Fault, until string) {
@@ -54,8 +54,8 @@ func injectWake(w *world, f Fault) {
 	h.resume()
 }
 
-// injectStillborn has an allocator start anew and kills it, which its parent tells, while the
-// making of its session is under way.
+// injectStillborn restarts an allocator and kills it while it is making its session. Its parent reports
+// that.
 func injectStillborn(w *world, f Fault) {
 	h := w.hosts.named(f.Host)
 	injectKillTold(w, Fault{Host: f.Host, For: 300 * time.Millisecond}) // so that its name is free

@@ -32,7 +32,7 @@ func newLedger(w *world) *ledger {
 // grace is what a time without an answer counts for at most, as the silence of a session.
 func (l *ledger) grace() time.Duration { return l.w.opts.Lease * 2 / 5 }
 
-// changed is told by the model of every change of a key, in its order.
+// The model calls changed for every change of a key, in order.
 func (l *ledger) changed(key string, old, now []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,7 +85,7 @@ func (l *ledger) register(r seq.Register, key string, old, now []byte) {
 	l.highest[r] = max(l.highest[r], after.Max)
 }
 
-// did is told of every transaction that etcd has done.
+// did is called for every transaction that etcd has done.
 func (l *ledger) did(t etcdstore.Txn, a etcdstore.Answer) {
 	what := purpose(t)
 	if what != "End" && what != "Condemn" || !a.Then {

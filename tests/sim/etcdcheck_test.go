@@ -38,7 +38,7 @@ func (r *onEtcdRig) value(t *testing.T) []byte {
 	return a.Results[0].KVs[0].Value
 }
 
-// group is that of a session.
+// group returns the Group of a session.
 func (r *onEtcdRig) group(t *testing.T, name string) (*quorum.Group, seq.Session) {
 	t.Helper()
 	store, err := etcdstore.Open(t.Context(), etcdstore.Config{KV: &etcdmodel.Client{Etcd: r.b.etcd}, Prefix: etcdPrefix, Clock: r.w.hosts.all[0].clock})
@@ -100,7 +100,7 @@ func TestForgedFactsOfAnEtcdAreJudged(t *testing.T) {
 	rows := []struct {
 		name  string
 		facts func(t *testing.T, r *onEtcdRig)
-		want  string // the only kind; empty: none
+		want  string // the only kind; may be empty
 	}{
 		{"a number that etcd had", func(t *testing.T, r *onEtcdRig) { r.b.kept(r.w.hosts.named("a1"), rigRegister, 20) }, ""},
 		{"a number that etcd never had", func(t *testing.T, r *onEtcdRig) { r.b.kept(r.w.hosts.named("a1"), rigRegister, 21) }, "I5"},

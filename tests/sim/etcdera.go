@@ -50,7 +50,7 @@ func injectRollback(w *world, f Fault) {
 	w.work.Go(b.newEra)
 }
 
-// putBack has the members begin anew with a snapshot: what was under way is gone. Needs w.mu.
+// putBack restarts the members with a snapshot. Transactions under way are lost. Needs w.mu.
 func (m *members) putBack(s etcdmodel.Snapshot, id uint64) {
 	m.etcd.Restore(s, id)
 	m.made++

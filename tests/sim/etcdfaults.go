@@ -24,7 +24,7 @@ var etcdChoices = []choice{
 // etcdPoints are where faults are aimed in runs on etcd beside points.
 var etcdPoints = []point{{"renew", true}, {"condemn", true}, {"condemn.ok", true}, {"observe.ok", true}, {"end", true}, {"end.ok", true}, {"look.ok", true}}
 
-// What can happen to one of the engines only.
+// The faults that only one of the engines can have.
 var (
 	etcdVerbs  = []string{"elect", "nospace", "compact", "sluggish", "rollback", "reprieve", "revive", "wake", "stillborn"}
 	storeVerbs = []string{"slowdisk", "full", "eio", "enospc", "astray", "old", "empty", "torn",

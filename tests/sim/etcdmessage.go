@@ -14,15 +14,15 @@ import (
 // txnMethod is the one method of etcd that is called.
 const txnMethod = pb.KV_Txn_FullMethodName
 
-// etcdPrefix is that of all keys.
+// etcdPrefix is the prefix of all keys.
 const etcdPrefix = "/sim"
 
 // etcdWrites are the transactions whose being late matters most, as nameOf has them: those that
 // write registers, that make a session, and that take one for dead.
 var etcdWrites = []string{"etcd/Prepare", "etcd/Step", "etcd/Release", "etcd/Condemn", "etcd/Enter"}
 
-// callName is the method of a call; those of etcd are told apart by what they are for, so that
-// faults are aimed at them as at what stores are asked.
+// callName returns the method of a call. For a call of etcd it returns the purpose instead, so that faults
+// can be aimed at it as at a call of a store.
 func callName(k *call) string {
 	if k.method != txnMethod {
 		return k.method
@@ -69,7 +69,8 @@ func purpose(t etcdstore.Txn) string {
 	return "Look"
 }
 
-// purposeOf is that of a transaction that writes one register. An Attach that writes is like a Step.
+// purposeOf returns the purpose of a transaction that writes one register. An Attach that writes is like a
+// Step.
 func purposeOf(t *etcdstore.Txn) string {
 	if r, err := etcdstore.Show(etcdstore.KeyValue{Key: t.Then[0].Key, Value: t.Then[0].Value}); err == nil {
 		switch r.Promised {

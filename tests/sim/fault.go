@@ -17,7 +17,7 @@ import (
 //	12.5s [commit@s2] kill a1 for 3s
 type Fault struct {
 	At    time.Duration
-	Point string // empty: at once
+	Point string // if empty, the fault comes at once
 	Where string // host of the point; "*" for any
 	Verb  string
 	Host  string

@@ -18,12 +18,12 @@ type faults struct {
 	seesaw bool    // one is played
 }
 
-// arm puts a schedule into force.
+// arm puts a schedule into force, whose times count from now on.
 func (fs *faults) arm(faults []Fault) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	for _, f := range faults {
-		fs.after(f.At-fs.now(), func() {
+		fs.after(f.At, func() {
 			if f.Point == "" {
 				fs.inject(f)
 				return
@@ -39,8 +39,8 @@ func (fs *faults) arm(faults []Fault) {
 // a peer it is who passed it.
 const sender = "@"
 
-// point is passed by a host, for the one whose message it is, or nil: faults that waited
-// for it happen before anything else. Needs w.mu.
+// point is called when a host passes a point. by is the host whose message it handles, or nil. Faults that
+// waited for the point happen before anything else. Needs w.mu.
 func (fs *faults) point(h, by *host, name string) {
 	for i := 0; i < len(fs.armed); i++ {
 		f := fs.armed[i]
@@ -141,8 +141,8 @@ func (fs *faults) drain(node string, undo bool) {
 	})
 }
 
-// loseDisk kills the store of a disk that is forfeit, and changes the disk. Nobody starts
-// the store before that is done.
+// loseDisk kills the store of a disk that is forfeit, and changes the disk. The store does not start before
+// that is done.
 func (fs *faults) loseDisk(h *host, f Fault) {
 	changed := make(chan struct{})
 	fs.mu.Lock()
@@ -174,9 +174,8 @@ func (fs *faults) loseDisk(h *host, f Fault) {
 	})
 }
 
-// spared counts the voters of the newest list that live and are to stay, but for one. None
-// can be spared before all are bound to one another, for which all are needed (decision
-// 008). Needs w.mu.
+// spared counts the voters of the newest list that live and are to stay, except one. None can be spared
+// before all are bound to one another, because the binding needs all (decision 008). Needs w.mu.
 func (fs *faults) spared(but *host) (n int, voter bool) {
 	unbound := false
 	for _, m := range fs.w.list().Voters() {
@@ -240,8 +239,8 @@ func (fs *faults) mayChange(o *order, gone *host) bool {
 	return voter && n >= min(l.W, l.N()-1)
 }
 
-// findWay ends a process that went astray: what it believes of the stores is wrong for
-// good. It is started anew by whoever calls; false if it had been before.
+// findWay ends a process that went astray, because its picture of the stores stays wrong. The caller starts
+// it again. findWay returns false if the process was not astray.
 func (fs *faults) findWay(h *host) bool {
 	fs.mu.Lock()
 	_, lost := fs.w.links.astray[h]

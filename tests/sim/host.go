@@ -31,12 +31,12 @@ const (
 	operatorHost
 	routerHost
 	coordinatorHost
-	hostKinds = iota
+	binderHost // binds new stores, or has a store that was made twice
+	hostKinds  = iota
 )
 
-// host is a machine with at most one process. What the process before did not get out
-// is fenced by life: messages and writes of another life than the present one count for
-// nothing. The fields below clock are guarded by world.mu.
+// host is a machine with at most one process. life fences the former process: messages and writes of
+// another life than the present one count for nothing. The fields below clock are guarded by world.mu.
 type host struct {
 	w     *world
 	name  string
@@ -230,7 +230,7 @@ func (hs *hosts) fresh() *host {
 	return nil
 }
 
-// servers are all hosts but those of callers.
+// servers returns the hosts of stores and allocators.
 func (hs *hosts) servers() []*host {
 	return append(append([]*host{}, hs.of(storeHost)...), hs.of(allocHost)...)
 }
@@ -270,7 +270,7 @@ type saw struct {
 // told takes in what a store told of its disk. A process that takes one store for another
 // believes neither. Needs world.mu.
 func (h *host) told(req *pb.RenewRequest, reply *pb.RenewReply) {
-	if h.w.links.astray[h] != nil || h.w.opts.Care { // stores are filled anew and restored there
+	if h.w.links.astray[h] != nil || h.w.opts.Care { // stores are filled again and restored there
 		return
 	}
 	k := saw{reply.GetStoreUuid(), req.GetRef().GetMembersVersion()}

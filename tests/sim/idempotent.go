@@ -19,9 +19,8 @@ import (
 // exactSpace is the space in which callers give each request an id.
 const exactSpace = "exact"
 
-// onces are the requests of the exact space. X2: each has one answer, however often it is
-// repeated. X1: at the end the numbers of a key are those of its requests, answered or not,
-// without a hole but below a raise.
+// onces are the requests of the exact space. X2: each has one answer, however often it is repeated. X1: at
+// the end the numbers of a key belong to its requests, answered or not, and holes are only below a raise.
 type onces struct {
 	w *world
 
@@ -39,7 +38,7 @@ type once struct {
 	start time.Duration // when it was first sent
 	era   seq.Era       // in which it was made: the next may not know it
 	floor uint64        // what was handed out of its key by then
-	first uint64        // what it has got; 0: nothing yet. Guarded by onces.mu
+	first uint64        // its number; zero before the first answer. Guarded by onces.mu
 	taken bool          // by an answer that was no replay, which may come after those that are. Likewise
 }
 
@@ -53,7 +52,7 @@ func (os *onces) draw(c *caller, key history.Key, count uint32) *once {
 	made := os.all[key]
 	os.mu.Unlock()
 	if again && len(made) > 0 {
-		// Who does not say when a request was first sent must not repeat it after the window.
+		// A request without the time of its first sending must not be repeated after the window.
 		if o := made[max(0, len(made)-1-back)]; w.opts.Keep >= seq.MaxWindow || !o.sent.IsZero() {
 			return o
 		}
@@ -140,7 +139,7 @@ func (c *caller) once(ctx context.Context, o *once) error {
 	})
 }
 
-// anew makes a new request and has it answered.
+// This method makes a new request and has it answered.
 func (c *caller) anew(ctx context.Context, key history.Key, count uint32) error {
 	o := c.w.check.onces.make(c, key, count)
 	if o.sent = c.w.today(); c.w.check.onces.excused(o.sent, seq.ErrIDExpired) {
@@ -160,8 +159,8 @@ func (os *onces) refused(o *once, sent time.Time, err error) {
 	}
 }
 
-// tolerance is how far sections and right clocks may be apart: a renewal that was long on its way,
-// and rates within rho until the next one.
+// tolerance bounds the difference between the time of sections and right clocks. It covers a renewal that
+// was long on its way, and rates within rho until the next renewal.
 const tolerance = 3 * time.Second
 
 // excused says whether a clock explains that a request is refused: of its caller, of W stores for

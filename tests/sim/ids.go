@@ -18,7 +18,7 @@ type idSpace struct {
 	worker, sequence uint
 }
 
-// idEpoch is that of all layouts, before the time at which the bubbles of runs begin.
+// idEpoch is the epoch of all layouts, before the time at which the bubbles of runs begin.
 const idEpoch = 883612800000
 
 func newIDSpace(name string, worker, sequence uint, policy string) *idSpace {
@@ -57,7 +57,7 @@ type window struct {
 	reply *pb.SnowflakeDelegateReply
 }
 
-// mostWindows is how many windows a caller holds at a time.
+// mostWindows bounds the windows that a caller holds at a time.
 const mostWindows = 3
 
 // lent makes IDs of the windows that the caller holds, and asks for one more, or a longer

@@ -16,17 +16,17 @@ const TraceFile = "sim-trace"
 // Job is one run as another process asks for it.
 type Job struct {
 	Seed   uint64
-	Engine Engine // empty: StoreEngine
+	Engine Engine // if empty, StoreEngine
 	// Faults are used instead of the ones that the seed gives, one a line, if
 	// OwnFaults is set.
 	Faults    []string
 	OwnFaults bool
-	// Length of the faulty part, 0 for the seed's own. The schedule of a shorter run is
-	// the beginning of that of a longer one.
+	// Length of the faulty part. Zero means the seed's own. The schedule of a shorter run is the beginning
+	// of a longer run's schedule.
 	Length time.Duration
 }
 
-// Options are those of the job's seed, with its faults.
+// Options returns the options of the job's seed, with its faults.
 func (j Job) Options() (Options, error) {
 	o := OptionsOf(j.Seed).On(j.Engine)
 	// Always there: a traced run that differed in anything would be another run.

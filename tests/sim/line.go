@@ -15,9 +15,9 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
-// line is a stream of messages both ways, as the SDK and allocators speak by. What is sent
-// arrives in its order; while the way is cut it waits, as it does in TCP, until it arrives
-// late or the connection is given up, and then both ends hear of that.
+// line is a stream of messages both ways, which the SDK and allocators use. Messages arrive in the order of
+// their sending. While the way is cut they wait, as in TCP, until they arrive late or the connection is
+// given up. Both ends notice that.
 type line struct {
 	w        *world
 	id       uint64
@@ -31,12 +31,12 @@ type line struct {
 	cancel   context.CancelFunc // of the handler; nil before it runs
 }
 
-// way is one direction of a line. Guarded by world.mu, but for news.
+// way is one direction of a line. Guarded by world.mu, except news.
 type way struct {
 	from, to *host
 	queue    []parcel
 	moving   bool          // an event for the first in the queue is scheduled, or held
-	stuck    time.Duration // since when the way is cut; 0: it is not
+	stuck    time.Duration // since when the way is cut; zero if it is not
 	last     time.Duration // when the last one sent arrives
 	got      []parcel      // arrived and not read yet
 	news     chan struct{} // of one place: something has arrived
@@ -228,7 +228,7 @@ func (l *line) next(ctx context.Context, y *way) ([]byte, error) {
 
 // callerEnd is the line as the caller has it.
 type callerEnd struct {
-	grpc.ClientStream // nil: the rest is not called
+	grpc.ClientStream // nil, because no other method is called
 	ctx               context.Context
 	l                 *line
 }
@@ -275,7 +275,7 @@ func (e *callerEnd) RecvMsg(m any) error {
 
 // serverEnd is the line as the handler has it.
 type serverEnd struct {
-	grpc.ServerStream // nil: the rest is not called
+	grpc.ServerStream // nil, because no other method is called
 	ctx               context.Context
 	l                 *line
 	life              int

@@ -13,9 +13,9 @@ import (
 	"github.com/seqsvr/seqsvr/tests/etcdmodel"
 )
 
-// members are those of one etcd. What they agree on is in the model, changed by one transaction
-// at a time; what they add is when a request gets there, and what becomes of those under way as a
-// leader goes. The fields are guarded by world.mu.
+// members are the members of one etcd. Their agreed state is in the model, changed by one transaction at a
+// time. members decide when a request gets there, and what happens to requests under way when a leader
+// goes. The fields are guarded by world.mu.
 type members struct {
 	part
 	etcd    *etcdmodel.Etcd
@@ -48,7 +48,7 @@ type settled struct {
 	error
 }
 
-// What etcd takes for a request at most, and for an election.
+// The longest time of a request in etcd, and the times of an election.
 const (
 	requestTime   = 7 * time.Second
 	shortElection = 300 * time.Millisecond
@@ -68,7 +68,7 @@ func (m *members) begin() {
 	m.work.Go(m.remember)
 }
 
-// do is a request at a member. Who does not wait any longer takes nothing back.
+// do sends a request to a member. A caller that stops waiting does not take the request back.
 func (m *members) do(ctx context.Context, at *host, t etcdstore.Txn) (etcdstore.Answer, error) {
 	p := &proposal{at: at, txn: t, until: m.now() + requestTime, done: make(chan settled, 1)}
 	m.mu.Lock()

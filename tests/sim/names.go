@@ -14,11 +14,11 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// nameSpace is the space of string keys in the history. They are of the default space, and their
-// UID here is a part of their name.
+// nameSpace is the space of string keys in the history. The keys belong to the default space, and the
+// number that the history keeps as UID is a part of their name.
 const nameSpace = "names"
 
-// namesPerRun is how many string keys callers use.
+// namesPerRun is the number of string keys that callers use.
 const namesPerRun = 4
 
 func nameOf(key history.Key) string { return fmt.Sprintf("name-%d", key.UID) }
@@ -110,8 +110,8 @@ func injectRehash(w *world, _ Fault) {
 	})
 }
 
-// extras are faults that have chance of their own, so that what the seeds of before draw stays as it
-// was: string keys that are hashed anew, and in runs with operators the wall clock of one store.
+// extras are faults with a random source of their own, so that older seeds keep their faults: string keys
+// that are hashed again, and in runs with operators the wall clock of one store.
 func extras(o Options) (out []Fault) {
 	rng := rand.New(rand.NewPCG(o.Seed, 0xe87a))
 	for at := o.Calm; at < o.Length; at += time.Duration(20+rng.IntN(100)) * time.Second {

@@ -35,7 +35,7 @@ type call struct {
 	name     *methodName
 	body     []byte
 	md       metadata.MD
-	timeout  time.Duration // from when it arrives, as in gRPC: a late one is handled all the same; 0: none
+	timeout  time.Duration // from its arrival, as in gRPC: a late call is handled all the same; zero means no timeout
 	done     chan result
 	answered bool           // guarded by world.mu
 	seen     map[saw]uint64 // of a renewal: what the sender had seen then

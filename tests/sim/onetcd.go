@@ -78,7 +78,7 @@ func (b *onEtcd) start(h *host) {
 	b.trace.add("%-8s starts, life %d", h.name, h.life)
 }
 
-// dial is how a life of a host speaks to etcd: not all ask the same member first.
+// dial connects a life of a host to etcd. The member that it asks first depends on the host and the life.
 func (b *onEtcd) dial(h *host, life int) (*etcdclient.Client, error) {
 	var ends []string
 	for _, m := range b.w.hosts.of(storeHost) {

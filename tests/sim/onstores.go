@@ -32,7 +32,11 @@ func (b *onStores) assemble(m seq.Mapping) {
 	for i, member := range members {
 		h := w.hosts.add(storeHost, member.Name, i)
 		h.disk = newDisk(w, h)
-		h.disk.format(member.UUID, &disk.Members{Version: w.ident.Ref.Members, List: members}) // bound from the start
+		bound := &disk.Members{Version: w.ident.Ref.Members, List: members}
+		if b.opts.Unbound {
+			bound = nil
+		}
+		h.disk.format(member.UUID, bound)
 	}
 	if b.opts.Care {
 		w.ops.assemble()
@@ -49,7 +53,7 @@ func (b *onStores) begin() {
 	}
 }
 
-// snapshotEvery is how often a content is kept to be put back.
+// snapshotEvery is the time between two snapshots of a disk's content.
 const snapshotEvery = 7 * time.Second
 
 // snapshots keeps old contents of the disks, for those that are put back.
@@ -290,12 +294,12 @@ func (b *onStores) connect(h *host, p *allocProc) {
 	}
 }
 
-// find is one try to find the stores, and to read what a process has to know of its Set: the
-// members may change in between, so each try finds them anew.
+// find tries once to find the stores, and to read what a process must know of its Set. The members may
+// change in between, so each try finds them again.
 func (b *onStores) find(h *host, p *allocProc, dial grpc.DialOption) (cluster storeclient.Cluster, wiring allocsvr.Wiring, err error) {
 	ctx, done := context.WithTimeout(p.ctx, 5*time.Second)
 	defer done()
-	// The addresses may be those of the era before: they are too few then, or too many.
+	// The addresses may come from the former era, and be too few or too many.
 	if cluster, err = storeclient.Connect(ctx, b.w.addresses(), dial); err != nil {
 		return cluster, wiring, err
 	}

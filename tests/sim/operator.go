@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// tryTime is how long an operator waits for a command, as seqctl's --timeout.
+	// tryTime bounds an operator's wait for a command, as seqctl's --timeout.
 	tryTime = time.Minute
-	// orderTime is how long an order may take once nothing disturbs it any more.
+	// orderTime bounds the time of an order once nothing disturbs it any more.
 	orderTime = 3 * time.Minute
 )
 

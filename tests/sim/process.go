@@ -20,7 +20,8 @@ func (ps *processes) stopStore(h *host) {
 	h.halt(true)
 }
 
-// kill ends a process, if it is still the one of that life; 0: whichever is up.
+// kill ends the process of that life of the host, if it still runs. If life is zero, it ends any process of
+// the host.
 func (ps *processes) kill(h *host, life int) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -30,7 +31,7 @@ func (ps *processes) kill(h *host, life int) {
 	}
 }
 
-// lives says whether the host's process is still the one of that life.
+// lives reports whether the process of that life of the host still runs.
 func (ps *processes) lives(h *host, life int) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -59,7 +60,7 @@ func (ps *processes) startRouter(h *host) {
 // sdkOf is the SDK in the process that is up at a host. Close it in the end.
 func (ps *processes) sdkOf(h *host, indirect bool, fallback *client.Fallback) *client.Client {
 	var addrs []string
-	to := ps.w.hosts.allocs() // of several Sets those of any
+	to := ps.w.hosts.allocs() // with several Sets, the allocators of all
 	switch {
 	case indirect:
 		to = ps.w.hosts.of(routerHost)

@@ -92,7 +92,7 @@ type Kept struct {
 	Engine Engine
 }
 
-// KeptSeeds reads those of a file: one a line, after the engine if it is not StoreEngine, with a
+// KeptSeeds reads the kept seeds of a file: one a line, after the engine if it is not StoreEngine, with a
 // comment after #.
 func KeptSeeds(file string) ([]Kept, error) {
 	f, err := os.Open(file)

@@ -136,7 +136,7 @@ func (op *operators) restore(ctx context.Context, h *host, o *order, say func(st
 	return nil
 }
 
-// stopEra ends the processes of the era, but for some that nobody thought of.
+// stopEra ends the processes of the era, except some that the operators forgot.
 func (op *operators) stopEra() {
 	for _, h := range op.w.hosts.all {
 		op.mu.Lock()

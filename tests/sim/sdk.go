@@ -113,8 +113,8 @@ func (s *sdk) id(ctx context.Context, space *idSpace, count int) error {
 	return nil
 }
 
-// manner is how a caller asks, drawn from the seed: the first one always by itself, since
-// it makes what all others use.
+// manner chooses by the seed how a caller asks. The first caller always asks directly, because it makes
+// what all others use.
 func (c *caller) manner() (asker, func()) {
 	w := c.w
 	w.mu.Lock()

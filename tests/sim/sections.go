@@ -36,8 +36,8 @@ type claim struct {
 	view *section.View
 }
 
-// inspect checks I6 over all nodes of each cluster, and I7 over those of all: no section is served
-// by two, of whatever Set.
+// inspect checks I6 over all nodes of each cluster, and I7 over the nodes of all clusters: no two nodes
+// serve one section, of whatever Set.
 func (c *checker) inspect() {
 	leased := make([]claim, c.w.whole.Sections())
 	for _, w := range c.w.sets {

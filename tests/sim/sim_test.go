@@ -111,8 +111,8 @@ func TestRandomFaultsBreakNoPromise(t *testing.T) {
 	}
 }
 
-// TestNodesThatFoldAllTheTimeBreakNoPromise is of nodes that have hardly any memory for the
-// counters of UIDs: those that were idle for 10 s are folded.
+// TestNodesThatFoldAllTheTimeBreakNoPromise runs nodes that have hardly any memory for the counters of
+// UIDs. Counters that were idle for 10 s are folded.
 func TestNodesThatFoldAllTheTimeBreakNoPromise(t *testing.T) {
 	var total Report
 	for seed := range uint64(2) {

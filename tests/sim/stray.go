@@ -34,9 +34,9 @@ func injectStrand(w *world, f Fault) {
 	w.links.sever(among(h, gone, true, true), f.For)
 }
 
-// injectLag has all that the stores say to an allocator come late, while they hear it at
-// once; then they hear it no more, and it still hears their last word. What it takes for
-// the begin of its lease decides how long it goes on.
+// injectLag delays all messages from the stores to an allocator, while they receive its messages at once.
+// Then they receive none any more, and it still receives their last answers. The time that it takes for the
+// start of its lease decides how long it goes on.
 func injectLag(w *world, f Fault) {
 	h, by := w.hosts.named(f.Host), time.Duration(f.Arg*float64(time.Second))
 	w.mu.Lock()
@@ -51,9 +51,8 @@ func injectLag(w *world, f Fault) {
 	})
 }
 
-// injectAstray starts an allocator on a machine for which the address of one store is
-// that of others as well: that store answers for them. Those of the others that it still
-// reaches are cut off half-way.
+// injectAstray starts an allocator on a machine where the address of one store stands for other stores too:
+// that store answers for them. The links to the remaining stores are cut half-way.
 func injectAstray(w *world, f Fault) {
 	h, at, stores := w.hosts.named(f.Host), w.hosts.named(f.Peer), w.hosts.of(storeHost)
 	w.procs.kill(h, 0)

@@ -10,8 +10,8 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 )
 
-// messages are those of a stream of answers. They travel together: whoever reads such a
-// stream has use for the whole of it only.
+// messages are the messages of a stream of answers. They travel together, because a reader of such a stream
+// needs all of it.
 type messages [][]byte
 
 // streamed makes a method that answers with a stream one that answers with messages.
@@ -29,7 +29,7 @@ func streamed(desc *grpc.StreamDesc, name string) *grpc.MethodDesc {
 
 // outgoing is the stream as the handler has it.
 type outgoing struct {
-	grpc.ServerStream // nil: the rest is not called
+	grpc.ServerStream // nil, because no other method is called
 	ctx               context.Context
 	read              func(any) error
 	sent              messages
@@ -63,7 +63,7 @@ func (c *conn) NewStream(ctx context.Context, desc *grpc.StreamDesc, name string
 
 // incoming is the stream as the caller has it.
 type incoming struct {
-	grpc.ClientStream // nil: the rest is not called
+	grpc.ClientStream // nil, because no other method is called
 	c                 *conn
 	ctx               context.Context
 	k                 *call

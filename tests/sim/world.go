@@ -21,9 +21,9 @@ type world struct {
 	sets  []*world // all of the run, the root Set first
 	set   int      // which of them this is
 	ident quorum.Identity
-	whole seq.Mapping // that of ident with the space that is added later
+	whole seq.Mapping // the mapping of ident with the space that is added later
 	dir   string      // for files of parked counters
-	// limits of all nodes; nil: the defaults.
+	// limits of all nodes. If nil, the defaults.
 	limits *api.Limits
 
 	back   backend
@@ -186,9 +186,9 @@ func (w *world) setUp(c *caller) {
 	}
 }
 
-// patience is how long anything may take once all faults are over: the longest lease and
-// grace, the restarts, the patience with a taken name, and two leases in which an owner
-// finds that its section cannot be kept. Nothing of that waits for the arbiter.
+// patience bounds the time of anything once all faults are over. It covers the longest lease and grace, the
+// restarts, the patience with a taken name, and two leases in which an owner finds that its section cannot
+// be kept. The arbiter causes no wait in that.
 const patience = time.Minute
 
 // heal ends all faults, and brings everything back that is not lost for good.

@@ -36,7 +36,7 @@ func TestADeadStoreIsReplacedUnderLoadByACommandKilledAtEveryStep(t *testing.T) 
 	startStore(t, c.Process("store-1"))
 	l.flows("with all again")
 
-	// Who starts now, with the addresses of before, finds the new store.
+	// A process that starts now, with the former addresses, finds the new store.
 	alloc := c.Process("alloc-1")
 	kill(t, alloc)
 	kill(t, c.Process("store-2"))

@@ -123,7 +123,7 @@ func (a *added) take(when string) {
 	}
 }
 
-// restoreAll loses every store and makes those of a new era from the file.
+// restoreAll loses every store and makes the stores of a new era from the file.
 func restoreAll(t *testing.T, c *localcluster.Cluster, file, era string, more ...string) {
 	t.Helper()
 	if err := c.StopAll(harness.Within(t)); err != nil {

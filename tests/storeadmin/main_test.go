@@ -31,7 +31,7 @@ const (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// exactSpace is the one of mode=exact, beside the default one.
+// exactSpace has mode=exact, beside the default space.
 const exactSpace = "ledger"
 
 // start runs 3 stores, 2 allocators and a router.
@@ -43,8 +43,8 @@ func start(t *testing.T) *localcluster.Cluster {
 	})
 }
 
-// load is callers that take numbers of both spaces until it is stopped, those of the exact one
-// with request ids.
+// load is callers that take numbers of both spaces until it is stopped. They take the exact numbers with
+// request ids.
 type load struct {
 	*lab.Load
 	t     *testing.T

@@ -111,7 +111,7 @@ func (d *division) fails(i int) {
 	}
 }
 
-// backup takes that of a Set, for restore.
+// backup takes a backup of a Set, for restore.
 func (d *division) backup(set int) string {
 	d.t.Helper()
 	file := filepath.Join(d.t.TempDir(), "backup")
@@ -143,8 +143,8 @@ func (d *division) restore(set int, file string) {
 	}
 }
 
-// Sections moved to and fro after the backup, numbers and global IDs were handed out, and a Set
-// asked for worker ids: none of it repeats.
+// After the backup, sections moved to the other Set and back, numbers and global IDs were handed out, and a
+// Set asked for worker ids. No number, ID or worker id repeats.
 func TestARestoredSetIsSettledWithTheOthers(t *testing.T) {
 	for set, name := range []string{"main", "b"} {
 		t.Run(name, func(t *testing.T) {

@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patient is how long a test waits for a condition on a busy machine.
+// patient bounds the wait of a test for a condition on a busy machine.
 const patient = 60 * time.Second
 
 // secretUID stands for a caller's data: it must not be in a trace.
@@ -128,7 +128,7 @@ func (c *cluster) settled() {
 	}
 }
 
-// served is how many sections an allocator serves, by its metrics.
+// served returns the number of sections that an allocator serves, by its metrics.
 func (c *cluster) served(name string) int {
 	c.t.Helper()
 	registry := prometheus.NewRegistry()

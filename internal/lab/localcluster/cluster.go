@@ -18,6 +18,7 @@ import (
 type Cluster struct {
 	*Layout
 	processes []*Process // in the order of Layout.Nodes, then AddStore's and the further Sets' processes
+	clones    []*Process // that CloneStore made
 	make      func(Node) *Process
 }
 
@@ -200,10 +201,10 @@ func (c *Cluster) StopAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// KillAll is kill -9 on everything, supervising parents too, and waits until all of
-// it is gone. StartAll starts it again.
+// KillAll is kill -9 on everything, supervising parents and clones too, and waits until all of
+// it is gone. StartAll starts it again, without clones.
 func (c *Cluster) KillAll() {
-	_ = together(c.processes, func(p *Process) error {
+	_ = together(append(slices.Clone(c.processes), c.clones...), func(p *Process) error {
 		if r, err := p.current(); err == nil {
 			p.killTree(r)
 		}

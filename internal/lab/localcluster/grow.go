@@ -2,6 +2,8 @@ package localcluster
 
 import (
 	"fmt"
+	"net"
+	"os"
 	"os/exec"
 	"strings"
 )
@@ -37,4 +39,38 @@ func (c *Cluster) AddStore() (*Process, error) {
 	c.spare = c.spare[1:]
 	c.processes = append(c.processes, p)
 	return p, nil
+}
+
+// CloneStore copies the disk of a store that does not run, and returns a process that serves the copy at
+// another address of the store's host, under the store's name. The process is not started, and only KillAll
+// and Close know it. CloneStore must not run beside other methods. ErrConfig if there is no such store, or
+// no address is left.
+func (c *Cluster) CloneStore(name string) (*Process, error) {
+	store := c.Process(name)
+	if store == nil || store.Role != RoleStore || len(c.spare) == 0 {
+		return nil, fmt.Errorf("%w: clone %q: expected a store and a free address", ErrConfig, name)
+	}
+	if store.Running() {
+		return nil, fmt.Errorf("clone %s: %w", name, ErrRunning)
+	}
+	n, at := store.Node, c.spare[len(c.spare)-1]
+	n.Dir = at.Dir + "-clone"
+	n.Addr, n.Gossip = moved(n.Addr, at.Addr), moved(n.Gossip, at.Gossip)
+	if err := os.RemoveAll(n.Dir); err != nil {
+		return nil, fmt.Errorf("clone %s: %w", name, err)
+	}
+	if err := os.CopyFS(n.Dir, os.DirFS(store.Dir)); err != nil {
+		return nil, fmt.Errorf("clone %s: %w", name, err)
+	}
+	p := c.make(n)
+	p.Log += ".clone"
+	c.clones = append(c.clones, p)
+	return p, nil
+}
+
+// moved returns the host of one address with the port of another.
+func moved(addr, to string) string {
+	host, _, _ := net.SplitHostPort(addr) // the layout has made both
+	_, port, _ := net.SplitHostPort(to)
+	return net.JoinHostPort(host, port)
 }

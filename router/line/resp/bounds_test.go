@@ -40,7 +40,7 @@ func eachWay(t *testing.T, from func() Numbers, change func(*Server), test func(
 			if way == "goroutines" {
 				lis = wrapped{lis}
 			}
-			s := New(from(), nil)
+			s := New(NewDialect(), from(), nil)
 			change(s)
 			ctx, cancel := context.WithCancel(context.Background())
 			done := make(chan error, 1)

@@ -8,72 +8,32 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/seqsvr/seqsvr/client"
-	"github.com/seqsvr/seqsvr/internal/wire/auth"
-	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// kind is what a command wants from the cluster.
-type kind uint8
-
-const (
-	local      kind = iota // nothing
-	takeSeq                // count numbers of key
-	takeOnce               // the same, by request
-	lookup                 // what request has got of key
-	readSeq                // the sequences of keys
-	takeTag                // count numbers of the tag name
-	takeID                 // a snowflake ID of the namespace name
-	transacted             // the queued commands: never sent on, see session.exec
-)
-
-// op is one command on its way: what it wants, and then what it got.
-type op struct {
-	kind  kind
-	key   client.Key
-	name  string
-	count uint32
-	keys  []client.Key
-	many  bool // the answer is an array: MGET
-	long  int  // bytes of a local answer that is not short
-
-	once *once // of SEQ.NEXT and SEQ.LOOKUP; else nil
-
-	tally  *tally // where it is counted
-	n      uint64 // of takes: the last number
-	values []client.Value
-	err    error
-	// answer writes the reply of a local command.
-	answer func(w *writer)
-}
-
 // session is what a connection keeps between commands.
 type session struct {
-	id     uint64
+	d      *dialect
+	conn   *Conn
 	parser Parser
+	w      writer
 	name   string
-	quit   bool
-	stats  *stats
 	tx     *transaction // between MULTI and EXEC, otherwise nil
-
-	guard  *auth.Guard
-	who    auth.Credentials
-	proved bool // it has shown who it is
-
-	seat   *gate.Seat
-	called bool // the seat knows of a command
-	begun  time.Time
-	purse  purse
 }
+
+// answer writes the reply to a local command. It is the Form of its Op.
+type answer func(w *writer)
+
+// list is the Form of an Op whose values are an array, although there may be one.
+type list struct{}
 
 // command is one that is known.
 type command struct {
 	min, max int // arguments after the name; a max of -1 means no limit
-	read     func(s *session, args []string) op
+	read     func(s *session, args []string) Op
 	keys     int    // number of arguments that are keys; -1 means all
 	writes   bool   // takes numbers
 	outside  bool   // is carried out within a transaction, not queued
@@ -81,27 +41,27 @@ type command struct {
 }
 
 var commands = map[string]command{
-	"incr":       {min: 1, max: 1, keys: 1, writes: true, about: "takes the next number of a key", read: func(_ *session, a []string) op { return increment(a[0], 1, true) }},
-	"incrby":     {min: 2, max: 2, keys: 1, writes: true, about: "takes many numbers of a key, and gives the last", read: func(_ *session, a []string) op { return incrementBy(a[0], a[1]) }},
+	"incr":       {min: 1, max: 1, keys: 1, writes: true, about: "takes the next number of a key", read: func(_ *session, a []string) Op { return increment(a[0], 1, true) }},
+	"incrby":     {min: 2, max: 2, keys: 1, writes: true, about: "takes many numbers of a key, and gives the last", read: func(_ *session, a []string) Op { return incrementBy(a[0], a[1]) }},
 	"seq.next":   {min: 1, max: 7, keys: 1, writes: true, about: "takes numbers of a key, the same again by the same ID", read: seqNext},
 	"seq.lookup": {min: 3, max: 3, keys: 1, about: "gives the numbers that an ID has got", read: seqLookup},
-	"get":        {min: 1, max: 1, keys: 1, about: "gives the last number taken of a key, or a bound above it", read: func(_ *session, a []string) op { return get(a, false) }},
-	"mget":       {min: 1, max: -1, keys: -1, about: "gives the last numbers taken of keys, or bounds above them", read: func(_ *session, a []string) op { return get(a, true) }},
+	"get":        {min: 1, max: 1, keys: 1, about: "gives the last number taken of a key, or a bound above it", read: func(_ *session, a []string) Op { return get(a, false) }},
+	"mget":       {min: 1, max: -1, keys: -1, about: "gives the last numbers taken of keys, or bounds above them", read: func(_ *session, a []string) Op { return get(a, true) }},
 	"multi":      {outside: true, about: "begins a transaction", read: multi},
 	"exec":       {outside: true, about: "carries a transaction out", read: exec},
 	"discard":    {outside: true, about: "forgets a transaction", read: discard},
-	"watch":      {min: 1, max: -1, keys: -1, outside: true, about: "is refused: nothing can be set", read: func(*session, []string) op { return failed(errWatch) }},
-	"unwatch":    {about: "does nothing", read: func(*session, []string) op { return ok() }},
+	"watch":      {min: 1, max: -1, keys: -1, outside: true, about: "is refused: nothing can be set", read: func(*session, []string) Op { return failed(errWatch) }},
+	"unwatch":    {about: "does nothing", read: func(*session, []string) Op { return ok() }},
 	"ping":       {max: 1, about: "gives PONG", read: ping},
-	"echo":       {min: 1, max: 1, about: "gives its argument", read: func(_ *session, a []string) op { return saysText(a[0]) }},
+	"echo":       {min: 1, max: 1, about: "gives its argument", read: func(_ *session, a []string) Op { return saysText(a[0]) }},
 	"select":     {min: 1, max: 1, about: "knows database 0", read: selectDB},
-	"quit":       {max: -1, outside: true, about: "ends the connection", read: func(s *session, _ []string) op { s.quit = true; return ok() }},
+	"quit":       {max: -1, outside: true, about: "ends the connection", read: func(s *session, _ []string) Op { s.conn.Quit(); return ok() }},
 	"hello":      {max: -1, about: "chooses the protocol", read: hello},
 	"auth":       {min: 1, max: 2, about: "says who calls", read: authCommand},
 	"client":     {min: 1, max: -1, about: "names the connection", read: clientCommand},
 	"config":     {min: 1, max: -1, about: "has no settings", read: config},
 	"info":       {max: -1, about: "tells of this server", read: info},
-	"cluster":    {min: 1, max: -1, about: "says that this is no cluster of Redis", read: func(*session, []string) op { return failed(errCluster) }},
+	"cluster":    {min: 1, max: -1, about: "says that this is no cluster of Redis", read: func(*session, []string) Op { return failed(errCluster) }},
 }
 
 // known are the names of all commands, in order.
@@ -114,12 +74,10 @@ func init() {
 
 // read adds what a command, of one argument at least, wants: one op, and after EXEC those that
 // it carries out.
-func (s *session) read(ops []op, args [][]byte) []op {
+func (s *session) read(ops []Op, args [][]byte) []Op {
 	if o, plain := plainIncrement(args); plain && s.tx == nil {
-		o.tally = s.stats.incr
-		if s.guard != nil {
-			o = s.authorized(o)
-		}
+		o.Tally = s.d.incr
+		s.conn.Authorize(&o)
 		return append(ops, o)
 	}
 	words := make([]string, len(args))
@@ -128,7 +86,7 @@ func (s *session) read(ops []op, args [][]byte) []op {
 	}
 	name := strings.ToLower(words[0])
 	c, isKnown := commands[name]
-	var o op
+	var o Op
 	switch n := len(words) - 1; {
 	case !isKnown:
 		o = failed(unknown(words))
@@ -139,30 +97,29 @@ func (s *session) read(ops []op, args [][]byte) []op {
 	default:
 		o = c.read(s, words[1:])
 	}
-	o.tally = s.stats.of(name)
+	o.Tally = s.d.tallies.Of(name)
 	switch {
 	case s.tx != nil && !c.outside:
 		return append(ops, s.queue(o, args))
-	case o.kind == transacted:
+	case name == "exec" && o.Err == nil:
 		return s.exec(ops, o)
-	case s.guard != nil:
-		o = s.authorized(o)
 	}
+	s.conn.Authorize(&o)
 	return append(ops, o)
 }
 
 // plainIncrement reads INCR seq:UID, which most connections send all the time, without making
 // strings.
-func plainIncrement(args [][]byte) (o op, ok bool) {
+func plainIncrement(args [][]byte) (o Op, ok bool) {
 	if len(args) != 2 || len(args[0]) != len("incr") || len(args[1]) <= len(seqPrefix) ||
 		string(args[1][:len(seqPrefix)]) != seqPrefix || !bytes.EqualFold(args[0], []byte("incr")) {
-		return op{}, false
+		return Op{}, false
 	}
 	uid, err := strconv.ParseUint(string(args[1][len(seqPrefix):]), 10, 64)
 	if err != nil {
-		return op{}, false
+		return Op{}, false
 	}
-	return op{kind: takeSeq, key: client.Key{Space: seq.DefaultSpace, UID: seq.UID(uid)}, count: 1}, true
+	return Op{Kind: Take, Key: client.Key{Space: seq.DefaultSpace, UID: seq.UID(uid)}, Count: 1}, true
 }
 
 func unknown(words []string) error {
@@ -178,17 +135,20 @@ func unknown(words []string) error {
 	return errors.New(b.String())
 }
 
-func says(answer func(w *writer)) op { return op{answer: answer} }
-func ok() op                         { return says(func(w *writer) { w.status("OK") }) }
-func failed(err error) op            { return op{err: err} }
+func says(a answer) Op    { return Op{Form: a} }
+func ok() Op              { return says(func(w *writer) { w.status("OK") }) }
+func failed(err error) Op { return Op{Err: err} }
 
 // saysText says what a caller said.
-func saysText(text string) op {
-	return op{long: len(text), answer: func(w *writer) { w.bulk(text) }}
+func saysText(text string) Op {
+	return tells(len(text), func(w *writer) { w.bulk(text) })
 }
 
+// tells is says of an answer that is not short.
+func tells(long int, a answer) Op { return Op{Long: long, Form: a} }
+
 // increment returns the op of a count within its bounds.
-func increment(key string, count uint32, single bool) op {
+func increment(key string, count uint32, single bool) Op {
 	switch {
 	case !utf8.ValidString(key):
 		return failed(errText)
@@ -197,18 +157,18 @@ func increment(key string, count uint32, single bool) op {
 		if err != nil {
 			return failed(err)
 		}
-		return op{kind: takeSeq, key: k, count: count}
+		return Op{Kind: Take, Key: k, Count: count}
 	case strings.HasPrefix(key, tagPrefix):
-		return op{kind: takeTag, name: key[len(tagPrefix):], count: count}
+		return Op{Kind: TakeTag, Name: key[len(tagPrefix):], Count: count}
 	case !strings.HasPrefix(key, idPrefix):
 		return failed(errKey)
 	case !single:
 		return failed(errSingle)
 	}
-	return op{kind: takeID, name: key[len(idPrefix):], count: 1}
+	return Op{Kind: TakeID, Name: key[len(idPrefix):], Count: 1}
 }
 
-func incrementBy(key, by string) op {
+func incrementBy(key, by string) Op {
 	n, err := strconv.ParseInt(by, 10, 64)
 	switch {
 	case err != nil:
@@ -219,11 +179,14 @@ func incrementBy(key, by string) op {
 	return increment(key, uint32(n), false)
 }
 
-func get(names []string, many bool) op {
+func get(names []string, many bool) Op {
 	if err := seq.CheckKeys("the command", len(names)); err != nil {
 		return failed(err)
 	}
-	o := op{kind: readSeq, many: many, keys: make([]client.Key, len(names))}
+	o := Op{Kind: Read, Keys: make([]client.Key, len(names))}
+	if many {
+		o.Form = list{}
+	}
 	for i, name := range names {
 		rest, isSeq := strings.CutPrefix(name, seqPrefix)
 		switch {
@@ -238,12 +201,12 @@ func get(names []string, many bool) op {
 		if err != nil {
 			return failed(err)
 		}
-		o.keys[i] = k
+		o.Keys[i] = k
 	}
 	return o
 }
 
-func ping(_ *session, args []string) op {
+func ping(_ *session, args []string) Op {
 	if len(args) == 0 {
 		return says(func(w *writer) { w.status("PONG") })
 	}
@@ -251,7 +214,7 @@ func ping(_ *session, args []string) op {
 }
 
 // selectDB knows the one database that there is.
-func selectDB(_ *session, args []string) op {
+func selectDB(_ *session, args []string) Op {
 	n, err := strconv.Atoi(args[0])
 	switch {
 	case err != nil:

@@ -105,7 +105,7 @@ func TestOddBytesAndHalvesAreBorne(t *testing.T) {
 		polite.want(":"+strconv.Itoa(n+1), "INCR", "seq:7777777")
 		_ = polite.conn.Close()
 		until(t, "all connections are closed and all memory is given back", func() bool {
-			return s.stats.open.Load() == 0 && s.budget.Used() == 0 && s.stats.queued.Load() == 0
+			return s.stats.open.Load() == 0 && s.budget.Used() == 0 && s.dialect.(*dialect).queued.Load() == 0
 		})
 		runtime.GC()
 		var mem runtime.MemStats

@@ -15,14 +15,14 @@ import (
 // This file has what clients say before they come to the point.
 
 // hello switches between RESP2 and RESP3, and takes a token as AUTH does.
-func hello(s *session, args []string) op {
+func hello(s *session, args []string) Op {
 	proto, name := "", s.name
 	for i := 0; i < len(args); {
 		switch word := strings.ToLower(args[i]); {
 		case i == 0 && (word == "2" || word == "3"):
 			proto, i = word, i+1
 		case i == 0:
-			return op{err: &codedError{"NOPROTO", "unsupported protocol version"}}
+			return Op{Err: &codedError{"NOPROTO", "unsupported protocol version"}}
 		case word == "auth" && i+2 < len(args):
 			if err := s.authenticate(args[i+1], args[i+2]); err != nil {
 				return failed(err)
@@ -35,8 +35,8 @@ func hello(s *session, args []string) op {
 		}
 	}
 	s.name = name
-	id := s.id
-	return op{long: 256, answer: func(w *writer) {
+	id := s.conn.ID()
+	return tells(256, func(w *writer) {
 		if proto != "" {
 			w.resp3 = proto == "3"
 		}
@@ -64,13 +64,13 @@ func hello(s *session, args []string) op {
 		w.bulk("seqsvr")
 		w.bulk("ver")
 		w.bulk(version.Get().Version)
-	}}
+	})
 }
 
 var errPassword = fmt.Errorf("AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
 
 // clientCommand takes what clients tell of themselves.
-func clientCommand(s *session, args []string) op {
+func clientCommand(s *session, args []string) Op {
 	sub := strings.ToLower(args[0])
 	switch n := len(args) - 1; {
 	case sub == "setname" && n == 1:
@@ -88,14 +88,14 @@ func clientCommand(s *session, args []string) op {
 	case sub == "setinfo" && n == 2, sub == "no-evict" && n == 1, sub == "no-touch" && n == 1:
 		return ok()
 	case sub == "id" && n == 0:
-		id := s.id
+		id := s.conn.ID()
 		return says(func(w *writer) { w.integer(id) })
 	}
 	return failed(fmt.Errorf("unknown subcommand or wrong number of arguments for '%.64s'. Try CLIENT HELP.", args[0]))
 }
 
 // describe answers COMMAND: tools ask for help texts, and some clients for where keys stand.
-func describe(_ *session, args []string) op {
+func describe(_ *session, args []string) Op {
 	sub, names := "", known
 	if len(args) > 0 {
 		sub = strings.ToLower(args[0])
@@ -107,15 +107,15 @@ func describe(_ *session, args []string) op {
 	case sub == "count" && len(args) == 1:
 		return says(func(w *writer) { w.integer(uint64(len(commands))) })
 	case sub == "list" && len(args) == 1:
-		return op{long: 16 * len(names), answer: func(w *writer) {
+		return tells(16*len(names), func(w *writer) {
 			w.array(len(names))
 			for _, name := range names {
 				w.bulk(name)
 			}
-		}}
+		})
 	case sub == "docs":
 		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return commands[strings.ToLower(name)].read == nil })
-		return op{long: 256 * len(names), answer: func(w *writer) {
+		return tells(256*len(names), func(w *writer) {
 			w.fields(len(names))
 			for _, name := range names {
 				w.bulk(strings.ToLower(name))
@@ -125,14 +125,14 @@ func describe(_ *session, args []string) op {
 				w.bulk("group")
 				w.bulk("seqsvr")
 			}
-		}}
+		})
 	case sub == "", sub == "info":
-		return op{long: 128 * len(names), answer: func(w *writer) {
+		return tells(128*len(names), func(w *writer) {
 			w.array(len(names))
 			for _, name := range names {
 				w.entry(strings.ToLower(name))
 			}
-		}}
+		})
 	}
 	return failed(fmt.Errorf("unknown subcommand or wrong number of arguments for '%.64s'. Try COMMAND HELP.", args[0]))
 }
@@ -172,13 +172,14 @@ func (w *writer) entry(name string) {
 
 // info answers INFO. Clients use it to see that a server is ready, and redis-cli --stat shows it.
 // Fields without a meaning here are left out, or 0 if redis-cli expects them.
-func info(s *session, args []string) op {
+func info(s *session, args []string) Op {
 	var commands uint64
-	for _, t := range s.stats.commands {
+	for _, t := range s.d.tallies {
 		for r := range t {
 			commands += t[r].Load()
 		}
 	}
+	now := s.conn.Stats()
 	v := version.Get()
 	var b strings.Builder
 	section := func(name string, lines ...string) {
@@ -195,14 +196,14 @@ func info(s *session, args []string) op {
 		}
 		b.WriteString("# " + strings.ToUpper(name[:1]) + name[1:] + "\r\n" + strings.Join(lines, "\r\n") + "\r\n")
 	}
-	up := int64(time.Since(s.stats.begun).Seconds())
+	up := int64(time.Since(now.Since).Seconds())
 	section("server", "redis_version:7.0.0", "redis_mode:standalone", "server_name:seqsvr", "seqsvr_version:"+v.Version,
 		fmt.Sprintf("process_id:%d", os.Getpid()), fmt.Sprintf("uptime_in_seconds:%d", up), fmt.Sprintf("uptime_in_days:%d", up/86400))
-	section("clients", fmt.Sprintf("connected_clients:%d", s.stats.open.Load()), fmt.Sprintf("maxclients:%d", s.stats.maxConns.Load()), "blocked_clients:0")
+	section("clients", fmt.Sprintf("connected_clients:%d", now.Conns), fmt.Sprintf("maxclients:%d", now.MaxConns), "blocked_clients:0")
 	section("memory", fmt.Sprintf("used_memory:%d", usedMemory()))
 	section("persistence", "loading:0")
-	section("stats", fmt.Sprintf("total_connections_received:%d", s.stats.opened.Load()), fmt.Sprintf("total_commands_processed:%d", commands),
-		fmt.Sprintf("rejected_connections:%d", s.stats.rejected.Load()))
+	section("stats", fmt.Sprintf("total_connections_received:%d", now.Opened), fmt.Sprintf("total_commands_processed:%d", commands),
+		fmt.Sprintf("rejected_connections:%d", now.Refused))
 	section("replication", "role:master", "connected_slaves:0")
 	section("cluster", "cluster_enabled:0")
 	return saysText(b.String())
@@ -217,15 +218,15 @@ func usedMemory() uint64 {
 
 // config answers CONFIG GET, which redis-benchmark asks for its headline: no setting of
 // Redis is one of this server's, so each is empty.
-func config(_ *session, args []string) op {
+func config(_ *session, args []string) Op {
 	if strings.ToLower(args[0]) != "get" || len(args) < 2 {
 		return failed(fmt.Errorf("unknown subcommand or wrong number of arguments for '%.64s'. Try CONFIG HELP.", args[0]))
 	}
-	return op{long: 128 * len(args), answer: func(w *writer) {
+	return tells(128*len(args), func(w *writer) {
 		w.fields(len(args) - 1)
 		for _, name := range args[1:] {
 			w.bulk(name)
 			w.bulk("")
 		}
-	}}
+	})
 }

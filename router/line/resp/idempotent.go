@@ -1,7 +1,6 @@
 package resp
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -9,17 +8,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
 // This file has the commands of which Redis has nothing: takes that may be repeated.
-
-// once is what a command has of which both ends are wanted, and by which it is repeated.
-type once struct {
-	request client.Request
-	got     client.Range
-}
 
 var (
 	errNext   = errors.New("syntax error, expected SEQ.NEXT seq:SPACE/UID [COUNT n] [ID id [SENT unix_ms]]")
@@ -30,9 +22,9 @@ var (
 
 // seqNext reads SEQ.NEXT, whose answer is the first number, the last, and 1 if the request had
 // them before, else 0.
-func seqNext(_ *session, args []string) op {
-	o := op{kind: takeSeq, count: 1, once: new(once)}
-	if err := o.ofKey(args[0]); err != nil {
+func seqNext(_ *session, args []string) Op {
+	o := Op{Kind: Take, Count: 1, Once: new(Once)}
+	if err := ofKey(&o, args[0]); err != nil {
 		return failed(err)
 	}
 	given := map[string]string{}
@@ -48,7 +40,7 @@ func seqNext(_ *session, args []string) op {
 		if err != nil || seq.CheckCount("COUNT", n) != nil {
 			return failed(errCount)
 		}
-		o.count = uint32(n)
+		o.Count = uint32(n)
 	}
 	id, named := given["id"]
 	sent, timed := given["sent"]
@@ -61,34 +53,34 @@ func seqNext(_ *session, args []string) op {
 	if err := seq.CheckRequestID("ID", id); err != nil { // here, since a transaction keeps it
 		return failed(err)
 	}
-	o.kind, o.once.request.ID = takeOnce, id
+	o.Kind, o.Once.Request.ID = TakeOnce, id
 	if timed {
 		ms, err := strconv.ParseInt(sent, 10, 64)
 		if err != nil {
 			return failed(fmt.Errorf("SENT: %w", errNotInteger))
 		}
-		o.once.request.Sent = time.UnixMilli(ms)
+		o.Once.Request.Sent = time.UnixMilli(ms)
 	}
 	return o
 }
 
 // seqLookup reads SEQ.LOOKUP, whose answer is the first number and the last, or nil.
-func seqLookup(_ *session, args []string) op {
-	o := op{kind: lookup, once: new(once)}
+func seqLookup(_ *session, args []string) Op {
+	o := Op{Kind: Lookup, Once: new(Once)}
 	if !strings.EqualFold(args[1], "id") {
 		return failed(errLookup)
 	}
 	if err := seq.CheckRequestID("ID", args[2]); err != nil {
 		return failed(err)
 	}
-	o.once.request.ID = args[2]
-	if err := o.ofKey(args[0]); err != nil {
+	o.Once.Request.ID = args[2]
+	if err := ofKey(&o, args[0]); err != nil {
 		return failed(err)
 	}
 	return o
 }
 
-func (o *op) ofKey(name string) (err error) {
+func ofKey(o *Op, name string) (err error) {
 	if !utf8.ValidString(name) {
 		return errText
 	}
@@ -96,31 +88,16 @@ func (o *op) ofKey(name string) (err error) {
 	if !isSeq {
 		return errSeqKey
 	}
-	o.key, err = sequenceKey(rest)
+	o.Key, err = sequenceKey(rest)
 	return err
 }
 
-// lookups asks for what requests have got, each by itself.
-func (p *plan) lookups(ops []op) {
-	for i := range ops {
-		if o := &ops[i]; o.kind == lookup {
-			p.calls = append(p.calls, func(ctx context.Context) {
-				var found bool
-				o.once.got, found, o.err = p.from.Lookup(ctx, o.key, o.once.request.ID)
-				if !found {
-					o.once.got = client.Range{}
-				}
-			})
-		}
-	}
-}
-
 // numbers is the reply of a command of this file.
-func (o *op) numbers(w *writer) {
-	switch got := o.once.got; {
+func numbers(w *writer, o *Op) {
+	switch got := o.Once.Got; {
 	case got.First == 0:
 		w.null()
-	case o.kind == lookup:
+	case o.Kind == Lookup:
 		w.array(2)
 		w.integer(uint64(got.First))
 		w.integer(uint64(got.Last))

@@ -93,7 +93,7 @@ func (l *loop) watch(fd int, events uint32) error {
 }
 
 // add takes a connection over; false if it is none that a loop can serve.
-func (l *loop) add(conn net.Conn, me *session) bool {
+func (l *loop) add(conn net.Conn, me *Conn) bool {
 	below, first := rpc.Unread(conn)
 	tcp, ok := below.(*net.TCPConn)
 	if !ok {
@@ -109,7 +109,7 @@ func (l *loop) add(conn net.Conn, me *session) bool {
 		return false
 	}
 	_ = conn.Close()
-	c := &looped{l: l, fd: fd, me: me, since: time.Now()}
+	c := &looped{Conn: me, l: l, fd: fd, since: time.Now()}
 	c.order.Done = c.answered
 	if len(first) > 0 {
 		c.in.fill(copy(c.in.room(true), first))
@@ -186,7 +186,7 @@ func (l *loop) wait() {
 		return l.got > 0
 	})
 	if err != nil {
-		l.s.log.Error("RESP connections cannot be waited for", "error", err)
+		l.s.log.Error(l.s.dialect.Name()+" connections cannot be waited for", "error", err)
 		time.Sleep(acceptPause)
 	}
 	l.mu.Lock()
@@ -238,7 +238,7 @@ func (l *loop) known(c *looped) bool {
 	l.conns[c.fd] = c
 	l.open++
 	if err := l.watch(c.fd, unix.EPOLLIN|unix.EPOLLOUT|unix.EPOLLRDHUP|unix.EPOLLET); err != nil {
-		l.s.log.Error("RESP connection cannot be watched", "error", err)
+		l.s.log.Error(l.s.dialect.Name()+" connection cannot be watched", "error", err)
 		l.close(c)
 		return false
 	}
@@ -254,19 +254,19 @@ func (l *loop) visit(c *looped, news uint32) {
 	l.serve(c)
 }
 
-// serve reads a connection until it has a command, and begins what it wants.
+// serve reads a connection until it has a request, and begins its requests.
 func (l *loop) serve(c *looped) {
 	if c.flush(); c.ends() {
 		l.close(c)
 		return
 	}
-	if len(c.out.buf) > 0 || c.fault != nil || c.me.quit {
+	if len(c.out) > 0 || c.fault != nil || c.quit {
 		return // until its replies are taken
 	}
-	limit := min(l.s.limit(c.me), seq.MaxBatch)
+	limit := min(c.limit(), seq.MaxBatch)
 	for drained := false; ; {
 		var more bool
-		c.ops, more, c.fault = gather(c.me, &c.in, c.ops[:0], limit)
+		more, c.fault = c.gather(limit)
 		if len(c.ops) > 0 || c.fault != nil {
 			if c.fault == nil && !c.fits() {
 				c.fault = errMemory
@@ -282,7 +282,7 @@ func (l *loop) serve(c *looped) {
 			return
 		}
 		open := c.in.open()
-		room := c.in.room(c.me.little())
+		room := c.in.room(c.little())
 		if !c.fits() {
 			c.fault = errMemory
 			l.start(c)
@@ -308,7 +308,7 @@ func (l *loop) serve(c *looped) {
 
 // start begins what a connection wants.
 func (l *loop) start(c *looped) {
-	c.begun = l.now
+	c.started = l.now
 	c.state.Or(busy)
 	switch plain := c.sort(); {
 	case !plain:
@@ -321,7 +321,7 @@ func (l *loop) start(c *looped) {
 	default:
 		var err error
 		if c.place, err = l.s.from.Admit(l.ctx, &c.order); err != nil {
-			c.fill(func(o *op) { o.err = err })
+			c.fill(func(o *Op) { o.Err = err })
 			c.answer()
 			return
 		}
@@ -353,25 +353,21 @@ func (l *loop) sweep() bool {
 		}
 		limit := l.s.waits.idle
 		switch {
-		case len(c.out.buf) > 0:
+		case len(c.out) > 0:
 			limit = l.s.waits.reply
 		case c.in.open():
 			limit = l.s.waits.request
 		}
 		if l.now.Sub(c.since) >= l.s.waits.sweep { // others need the memory
-			c.ops, c.order.UIDs, c.order.Counts, c.order.Ranges = nil, nil, nil, nil
-			c.in.drop()
-			c.me.parser.drop()
-			if len(c.out.buf) == 0 {
-				c.out.buf = nil
-			}
+			c.order.UIDs, c.order.Counts, c.order.Ranges = nil, nil, nil
+			c.drop()
 			c.fits()
 		}
-		if l.s.late(c.me, l.now) && how == stay {
-			l.s.refused.Note(rpc.RefusedUnauthenticated, c.me.purse.address)
+		if c.late(l.now) && how == stay {
+			l.s.refused.Note(rpc.RefusedUnauthenticated, c.purse.address)
 			limit = 0
 		}
-		if how == cut || how == leaving && len(c.out.buf) == 0 || l.now.Sub(c.since) >= limit {
+		if how == cut || how == leaving && len(c.out) == 0 || l.now.Sub(c.since) >= limit {
 			l.close(c)
 		}
 	}
@@ -383,7 +379,7 @@ func (l *loop) sweep() bool {
 	for _, c := range l.queue { // those that came too late
 		if c != nil && c.fd >= 0 {
 			_ = unix.Close(c.fd)
-			l.s.left(c.me)
+			l.s.left(c.Conn)
 		}
 	}
 	l.ended = true
@@ -395,5 +391,5 @@ func (l *loop) close(c *looped) {
 	l.open--
 	_ = unix.Close(c.fd)
 	c.fd = -1
-	l.s.left(c.me)
+	l.s.left(c.Conn)
 }

@@ -17,6 +17,6 @@ const (
 )
 
 func newLoop(context.Context, *Server) (*loop, error) { return nil, nil }
-func (*loop) add(net.Conn, *session) bool             { return false }
+func (*loop) add(net.Conn, *Conn) bool                { return false }
 func (*loop) run()                                    {}
 func (*loop) stop(int32)                              {}

@@ -21,20 +21,16 @@ const (
 
 // looped is a connection of a loop.
 type looped struct {
+	*Conn // of the loop, or of the goroutine that answers while it is busy, as all below the state
 	l     *loop
 	fd    int // -1: closed
 	state atomic.Uint32
 
-	// Of the loop, or of the goroutine that answers while it is busy.
-	me    *session
-	in    input
-	out   writer
-	sent  int // of out.buf
-	ops   []op
-	begun time.Time
-	since time.Time // that it waits: for a command, the rest of one, or its replies to be taken
-	fault error     // of the protocol: nothing after it is read
-	dead  bool      // it takes no replies
+	written int // of the replies
+	started time.Time
+	since   time.Time // that it waits: for a request, the rest of one, or its replies to be taken
+	fault   error     // of the protocol: nothing after it is read
+	dead    bool      // it takes no replies
 
 	order stream.Order // what it takes of sequences
 	place Place        // the admission of order
@@ -49,17 +45,17 @@ func (c *looped) sort() bool {
 		o := &c.ops[i]
 		n := len(to.UIDs)
 		switch {
-		case o.kind == local:
+		case o.Kind == Local:
 			continue
-		case o.kind != takeSeq, n == seq.MaxBatch, n > 0 && to.Space != o.key.Space:
+		case o.Kind != Take, n == seq.MaxBatch, n > 0 && to.Space != o.Key.Space:
 			return false
 		}
-		to.Space, to.UIDs = o.key.Space, append(to.UIDs, o.key.UID)
-		if o.count != 1 || len(to.Counts) > 0 {
+		to.Space, to.UIDs = o.Key.Space, append(to.UIDs, o.Key.UID)
+		if o.Count != 1 || len(to.Counts) > 0 {
 			for len(to.Counts) < n {
 				to.Counts = append(to.Counts, 1)
 			}
-			to.Counts = append(to.Counts, o.count)
+			to.Counts = append(to.Counts, o.Count)
 		}
 	}
 	return true
@@ -69,7 +65,7 @@ func (c *looped) sort() bool {
 func (c *looped) answered() {
 	c.place.Leave()
 	got := c.order.Ranges
-	c.fill(func(o *op) {
+	c.fill(func(o *Op) {
 		o.takes(got[0], got[0].Err)
 		got = got[1:]
 	})
@@ -77,9 +73,9 @@ func (c *looped) answered() {
 }
 
 // fill gives each take what it got.
-func (c *looped) fill(with func(*op)) {
+func (c *looped) fill(with func(*Op)) {
 	for i := range c.ops {
-		if c.ops[i].kind == takeSeq {
+		if c.ops[i].Kind == Take {
 			with(&c.ops[i])
 		}
 	}
@@ -88,13 +84,13 @@ func (c *looped) fill(with func(*op)) {
 // answer writes the replies, and gives the connection back to the loop.
 func (c *looped) answer() {
 	s := c.l.s
-	c.since = s.reply(c.ops, c.begun, &c.out)
+	c.since = c.reply(c.started)
 	if c.fault != nil {
-		s.malformed(c.fault, c.me, &c.out)
+		s.malformed(c.fault, c.Conn)
 	}
 	c.trim()
 	if c.flush(); !c.fits() {
-		s.refused.Note(rpc.RefusedUnread, c.me.purse.address)
+		s.refused.Note(rpc.RefusedUnread, c.purse.address)
 		c.dead = true
 	}
 	ends := c.ends()
@@ -108,7 +104,7 @@ const keepOps = 1024
 
 // trim gives up what an unusually long pipeline needed.
 func (c *looped) trim() {
-	if cap(c.ops) > keepOps || c.me.purse.short() {
+	if cap(c.ops) > keepOps || c.purse.short() {
 		c.ops = nil
 		c.order.UIDs, c.order.Counts, c.order.Ranges = nil, nil, nil
 	}
@@ -118,16 +114,13 @@ func (c *looped) trim() {
 
 // ends says that nothing is to be done for a connection any more.
 func (c *looped) ends() bool {
-	return c.dead || c.state.Load()&evicted != 0 || len(c.out.buf) == 0 && (c.me.quit || c.fault != nil)
+	return c.dead || c.state.Load()&evicted != 0 || len(c.out) == 0 && (c.quit || c.fault != nil)
 }
-
-// fits draws what the buffers take. It reports false if memory has run out.
-func (c *looped) fits() bool { return fits(c.me, &c.in, &c.out, c.ops) }
 
 // flush writes as much as the connection takes.
 func (c *looped) flush() {
-	for c.sent < len(c.out.buf) && !c.dead {
-		n, err := unix.Write(c.fd, c.out.buf[c.sent:])
+	for c.written < len(c.out) && !c.dead {
+		n, err := unix.Write(c.fd, c.out[c.written:])
 		switch {
 		case err == unix.EINTR:
 		case err == unix.EAGAIN:
@@ -135,11 +128,11 @@ func (c *looped) flush() {
 		case err != nil:
 			c.dead = true
 		default:
-			if c.sent += n; c.sent < len(c.out.buf) {
+			if c.written += n; c.written < len(c.out) {
 				c.since = time.Now()
 			}
 		}
 	}
-	c.sent = 0
-	c.out.reset()
+	c.written = 0
+	c.sent()
 }

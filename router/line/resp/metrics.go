@@ -9,89 +9,83 @@ import (
 	"github.com/seqsvr/seqsvr/internal/process/telemetry"
 )
 
-var (
-	mCommands = telemetry.Counter("router_resp_commands_total", "Commands of the RESP front; result: ok, error, or retry for those that are worth repeating.", "command", "result")
-	mSeconds  = telemetry.Distribution("router_resp_pipeline_seconds", "How long the commands of a connection took that were answered together, up to their replies.")
-	mPipeline = telemetry.Distribution("router_resp_pipeline_commands", "How many those were.")
-	mConns    = telemetry.Gauge("router_resp_connections", "Connections of the RESP front.")
-	mMaxConns = telemetry.Gauge("router_resp_connections_limit", "How many there may be.")
-	mOpened   = telemetry.Counter("router_resp_connections_total", "Connections of the RESP front, by what became of them when they came.", "result")
-)
-
-// Commands that are none of those known: there is no end of those.
+// Names of Tallies that are not names of requests.
 const (
-	otherCommands = "(other)"
-	malformed     = "(malformed)"
-	queued        = "(queued)" // in a transaction; EXEC counts them by name
-)
-
-// result is the outcome of a command.
-type result int
-
-const (
-	succeeded result = iota
-	wrong            // and will be again
-	retryable
-	results
+	Other     = "(other)" // unknown names: there is no end of them
+	Malformed = "(malformed)"
+	Queued    = "(queued)" // in a transaction, which counts them by name at its end
 )
 
 var resultNames = [results]string{"ok", "error", "retry"}
 
-// tally counts the commands of one name.
-type tally [results]atomic.Uint64
+// Tally counts the requests of one name by Result.
+type Tally [results]atomic.Uint64
 
-// stats count what a Server did.
+// Tallies are the counts of a dialect by name. They never change once they are made.
+type Tallies map[string]*Tally
+
+// NewTallies returns Tallies of the names, and of Other and Malformed.
+func NewTallies(names ...string) Tallies {
+	t := Tallies{Other: {}, Malformed: {}}
+	for _, name := range names {
+		t[name] = &Tally{}
+	}
+	return t
+}
+
+// Of returns the Tally of a name, or of Other.
+func (t Tallies) Of(name string) *Tally {
+	if one := t[name]; one != nil {
+		return one
+	}
+	return t[Other]
+}
+
+// Stats are the counts of a Server.
+type Stats struct {
+	Since           time.Time
+	Conns, MaxConns int64  // open connections, and how many there may be
+	Opened, Refused uint64 // connections since then
+}
+
+// stats count the work of a Server.
 type stats struct {
-	commands         map[string]*tally // never changed once it is made
-	incr             *tally            // the tally of INCR
 	took, sizes      *telemetry.Histogram
 	opened, rejected atomic.Uint64
-	open, maxConns   atomic.Int64 // connections, and how many there may be
-	queued           atomic.Int64 // commands and keys in transactions
+	open, maxConns   atomic.Int64
 	begun            time.Time
 }
 
-func newStats() *stats {
-	s := &stats{commands: map[string]*tally{otherCommands: {}, malformed: {}, queued: {}}, took: telemetry.Durations(), sizes: telemetry.Sizes(), begun: time.Now()}
-	for name := range commands {
-		s.commands[name] = &tally{}
-	}
-	s.incr = s.commands["incr"]
-	return s
-}
-
-// of is where the commands of a name are counted.
-func (s *stats) of(name string) *tally {
-	if t := s.commands[name]; t != nil {
-		return t
-	}
-	return s.commands[otherCommands]
+// Stats returns the counts so far.
+func (s *Server) Stats() Stats {
+	return Stats{s.stats.begun, s.stats.open.Load(), s.stats.maxConns.Load(), s.stats.opened.Load(), s.stats.rejected.Load()}
 }
 
 // Send gives the metrics of the front.
 func (s *Server) Send(ch chan<- prometheus.Metric) {
-	for name, t := range s.stats.commands {
+	m, now := s.dialect.Metrics(), s.Stats()
+	for name, t := range s.dialect.Tallies() {
 		for r := range t {
-			mCommands.Send(ch, float64(t[r].Load()), name, resultNames[r])
+			m.Requests.Send(ch, float64(t[r].Load()), name, resultNames[r])
 		}
 	}
-	mSeconds.Histogram(ch, s.stats.took)
-	mPipeline.Histogram(ch, s.stats.sizes)
-	mConns.Send(ch, float64(s.stats.open.Load()))
-	mMaxConns.Send(ch, float64(s.stats.maxConns.Load()))
-	mOpened.Send(ch, float64(s.stats.opened.Load()), "served")
-	mOpened.Send(ch, float64(s.stats.rejected.Load()), "refused")
+	m.Seconds.Histogram(ch, s.stats.took)
+	m.Sizes.Histogram(ch, s.stats.sizes)
+	m.Conns.Send(ch, float64(now.Conns))
+	m.MaxConns.Send(ch, float64(now.MaxConns))
+	m.Opened.Send(ch, float64(now.Opened), "served")
+	m.Opened.Send(ch, float64(now.Refused), "refused")
 }
 
-// Totals returns the number of commands that ended, the number that failed, and the durations of
+// Totals returns the number of requests that ended, the number that failed, and the durations of
 // the batches in which they were answered.
 func (s *Server) Totals() (ended, failed uint64, took telemetry.Buckets) {
-	for name, t := range s.stats.commands {
-		if name == queued {
+	for name, t := range s.dialect.Tallies() {
+		if name == Queued {
 			continue
 		}
-		failed += t[wrong].Load() + t[retryable].Load()
-		ended += t[succeeded].Load()
+		failed += t[Failed].Load() + t[Retry].Load()
+		ended += t[OK].Load()
 	}
 	return ended + failed, failed, s.stats.took.Buckets()
 }

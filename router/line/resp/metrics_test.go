@@ -46,7 +46,7 @@ func serveOne(t *testing.T, from Numbers) (s *Server, addr string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = New(from, nil)
+	s = New(NewDialect(), from, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx, lis, bound) }()

@@ -3,8 +3,6 @@ package resp
 import (
 	"context"
 	"errors"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -41,12 +39,12 @@ var errGone = errors.New("answer is incomplete")
 
 // class is what ops must have in common to go side by side: reads, takes by requests, and other
 // takes. Requests are refused together where their space keeps none.
-func (k kind) class() kind {
+func (k Kind) class() Kind {
 	switch k {
-	case lookup:
-		return readSeq
-	case takeTag, takeID:
-		return takeSeq
+	case Lookup:
+		return Read
+	case TakeTag, TakeID:
+		return Take
 	}
 	return k
 }
@@ -54,18 +52,18 @@ func (k kind) class() kind {
 // run gets what all ops want. Reads see what the takes before them took, and not what
 // those behind them do; within takes, and within reads, order matters only for one key,
 // where a batch keeps it.
-func run(ctx context.Context, from Numbers, ops []op) {
+func run(ctx context.Context, from Numbers, ops []Op) {
 	for i := 0; i < len(ops); {
-		if ops[i].kind == local {
+		if ops[i].Kind == Local {
 			i++
 			continue
 		}
-		class, end := ops[i].kind.class(), i+1
-		for end < len(ops) && (ops[end].kind == local || ops[end].kind.class() == class) {
+		class, end := ops[i].Kind.class(), i+1
+		for end < len(ops) && (ops[end].Kind == Local || ops[end].Kind.class() == class) {
 			end++
 		}
 		plan := &plan{from: from}
-		if class == readSeq {
+		if class == Read {
 			plan.reads(ops[i:end])
 			plan.lookups(ops[i:end])
 		} else {
@@ -96,12 +94,12 @@ func (p *plan) run(ctx context.Context) {
 }
 
 // groups puts ops together that one call can serve, in order.
-func groups(ops []op, of kind, by func(*op) string) [][]*op {
-	var out [][]*op
+func groups(ops []Op, of Kind, by func(*Op) string) [][]*Op {
+	var out [][]*Op
 	at := map[string]int{}
 	for i := range ops {
 		o := &ops[i]
-		if o.kind != of {
+		if o.Kind != of {
 			continue
 		}
 		k, known := at[by(o)]
@@ -115,32 +113,32 @@ func groups(ops []op, of kind, by func(*op) string) [][]*op {
 	return out
 }
 
-func space(o *op) string { return o.key.Space }
-func name(o *op) string  { return o.name }
+func space(o *Op) string { return o.Key.Space }
+func name(o *Op) string  { return o.Name }
 
 // namespace is one of however many texts.
-func namespace(o *op) string { return auth.NamespaceName(o.name) }
+func namespace(o *Op) string { return auth.NamespaceName(o.Name) }
 
-func (p *plan) takes(ops []op) {
-	for _, g := range groups(ops, takeSeq, space) {
+func (p *plan) takes(ops []Op) {
+	for _, g := range groups(ops, Take, space) {
 		p.calls = append(p.calls, func(ctx context.Context) { p.sequences(ctx, g) })
 	}
-	for _, g := range groups(ops, takeOnce, space) {
+	for _, g := range groups(ops, TakeOnce, space) {
 		p.calls = append(p.calls, func(ctx context.Context) { p.sequences(ctx, g) })
 	}
-	for _, g := range groups(ops, takeTag, name) {
+	for _, g := range groups(ops, TakeTag, name) {
 		p.calls = append(p.calls, func(ctx context.Context) { p.tag(ctx, g) })
 	}
-	for _, g := range groups(ops, takeID, namespace) {
+	for _, g := range groups(ops, TakeID, namespace) {
 		p.calls = append(p.calls, func(ctx context.Context) { p.ids(ctx, g) })
 	}
 }
 
 // sequences takes numbers for ops of one space. A single op joins the batch of other connections.
-func (p *plan) sequences(ctx context.Context, g []*op) {
-	named := g[0].kind == takeOnce
+func (p *plan) sequences(ctx context.Context, g []*Op) {
+	named := g[0].Kind == TakeOnce
 	if len(g) == 1 && !named {
-		r, err := p.from.Take(ctx, g[0].key, g[0].count)
+		r, err := p.from.Take(ctx, g[0].Key, g[0].Count)
 		g[0].takes(r, err)
 		return
 	}
@@ -149,21 +147,21 @@ func (p *plan) sequences(ctx context.Context, g []*op) {
 		g = g[len(part):]
 		uids, counts := make([]seq.UID, len(part)), make([]uint32, len(part))
 		for i, o := range part {
-			uids[i], counts[i] = o.key.UID, o.count
+			uids[i], counts[i] = o.Key.UID, o.Count
 		}
 		var requests []client.Request
 		for _, o := range part {
 			if named {
-				requests = append(requests, o.once.request)
+				requests = append(requests, o.Once.Request)
 			}
 		}
-		got, err := p.from.NextBatchIdempotent(ctx, part[0].key.Space, uids, counts, requests)
+		got, err := p.from.NextBatchIdempotent(ctx, part[0].Key.Space, uids, counts, requests)
 		for i, o := range part {
 			switch {
 			case err != nil:
-				o.err = err
+				o.Err = err
 			case i >= len(got):
-				o.err = errGone
+				o.Err = errGone
 			default:
 				o.takes(got[i], got[i].Err)
 			}
@@ -172,36 +170,36 @@ func (p *plan) sequences(ctx context.Context, g []*op) {
 }
 
 // takes notes what a take of a sequence got.
-func (o *op) takes(r client.Range, err error) {
-	if o.n, o.err = uint64(r.Last), err; o.once != nil {
-		o.once.got = r
+func (o *Op) takes(r client.Range, err error) {
+	if o.N, o.Err = uint64(r.Last), err; o.Once != nil {
+		o.Once.Got = r
 	}
 }
 
 // tag takes for ops of one tag: as few calls as their counts fit into.
-func (p *plan) tag(ctx context.Context, g []*op) {
+func (p *plan) tag(ctx context.Context, g []*Op) {
 	for len(g) > 0 {
 		count, n := uint32(0), 0
-		for n < len(g) && uint64(count)+uint64(g[n].count) <= seq.MaxCount {
-			count += g[n].count
+		for n < len(g) && uint64(count)+uint64(g[n].Count) <= seq.MaxCount {
+			count += g[n].Count
 			n++
 		}
-		first, _, err := p.from.TakeSegment(ctx, g[0].name, count)
+		first, _, err := p.from.TakeSegment(ctx, g[0].Name, count)
 		next := uint64(first)
 		for _, o := range g[:n] {
-			next += uint64(o.count)
-			o.n, o.err = next-1, err
+			next += uint64(o.Count)
+			o.N, o.Err = next-1, err
 		}
 		g = g[n:]
 	}
 }
 
 // ids takes for ops of one namespace.
-func (p *plan) ids(ctx context.Context, g []*op) {
+func (p *plan) ids(ctx context.Context, g []*Op) {
 	for len(g) > 0 {
 		part := g[:min(len(g), seq.MaxIDs)]
 		g = g[len(part):]
-		got, err := p.from.Generate(ctx, part[0].name, uint32(len(part)))
+		got, err := p.from.Generate(ctx, part[0].Name, uint32(len(part)))
 		if errors.Is(err, seq.ErrTickUsedUp) && len(part) > 1 { // each by itself might not be refused
 			half := len(part) / 2
 			p.ids(ctx, part[:half])
@@ -213,13 +211,13 @@ func (p *plan) ids(ctx context.Context, g []*op) {
 		}
 		if err != nil {
 			for _, o := range part {
-				o.err = err
+				o.Err = err
 			}
 			continue
 		}
 		i := 0
 		got.All()(func(id snowflake.ID) bool {
-			part[i].n = uint64(id)
+			part[i].N = uint64(id)
 			i++
 			return i < len(part)
 		})
@@ -227,15 +225,15 @@ func (p *plan) ids(ctx context.Context, g []*op) {
 }
 
 // reads asks for all keys of all ops, a space at a time.
-func (p *plan) reads(ops []op) {
+func (p *plan) reads(ops []Op) {
 	type place struct{ op, at int }
 	places := map[string][]place{}
 	for i := range ops {
-		if ops[i].kind != readSeq {
+		if ops[i].Kind != Read {
 			continue
 		}
-		ops[i].values = make([]client.Value, len(ops[i].keys))
-		for k, key := range ops[i].keys {
+		ops[i].Values = make([]client.Value, len(ops[i].Keys))
+		for k, key := range ops[i].Keys {
 			places[key.Space] = append(places[key.Space], place{i, k})
 		}
 	}
@@ -246,7 +244,7 @@ func (p *plan) reads(ops []op) {
 				all = all[len(part):]
 				uids := make([]seq.UID, len(part))
 				for i, at := range part {
-					uids[i] = ops[at.op].keys[at.at].UID
+					uids[i] = ops[at.op].Keys[at.at].UID
 				}
 				got, err := p.from.Current(ctx, space, uids)
 				if err == nil && len(got) != len(part) {
@@ -257,56 +255,24 @@ func (p *plan) reads(ops []op) {
 					if err == nil {
 						v = got[i]
 					}
-					ops[at.op].values[at.at] = v
+					ops[at.op].Values[at.at] = v
 				}
 			}
 		})
 	}
 }
 
-// room is about how long a reply may be, in bytes.
-func (o *op) room() int {
-	const number, text = 32, 1024 // a value, or an error
-	if o.err != nil {
-		return text
-	}
-	return number*(1+len(o.keys)) + o.long
-}
-
-// reply writes what an op got.
-func (o *op) reply(w *writer) result {
-	for _, v := range o.values {
-		if o.err == nil {
-			o.err = v.Err
+// lookups asks for what requests have got, each by itself.
+func (p *plan) lookups(ops []Op) {
+	for i := range ops {
+		if o := &ops[i]; o.Kind == Lookup {
+			p.calls = append(p.calls, func(ctx context.Context) {
+				var found bool
+				o.Once.Got, found, o.Err = p.from.Lookup(ctx, o.Key, o.Once.Request.ID)
+				if !found {
+					o.Once.Got = client.Range{}
+				}
+			})
 		}
 	}
-	switch {
-	case o.err != nil:
-		text := faultText(o.err)
-		w.fault(text)
-		if strings.HasPrefix(text, retryWord) {
-			return retryable
-		}
-		return wrong
-	case o.kind == local:
-		o.answer(w)
-	case o.kind == takeID:
-		w.bulk(strconv.FormatUint(o.n, 10)) // above 2^53: JavaScript would round an integer
-	case o.once != nil:
-		o.numbers(w)
-	case o.kind != readSeq:
-		w.integer(o.n)
-	default:
-		if o.many {
-			w.array(len(o.values))
-		}
-		for _, v := range o.values {
-			if v.Seq == 0 {
-				w.null()
-				continue
-			}
-			w.bulk(strconv.FormatUint(uint64(v.Seq), 10))
-		}
-	}
-	return succeeded
 }

@@ -29,7 +29,7 @@ func TestPlaintextBesideTLSIsTheLoops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(newCounters(), nil)
+	s := New(NewDialect(), newCounters(), nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx, lis, bound) }()

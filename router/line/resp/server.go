@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/base/wake"
+	"github.com/seqsvr/seqsvr/internal/process/telemetry"
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
 	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
@@ -28,20 +29,23 @@ const (
 // Limits may change while a Server serves.
 type Limits struct {
 	MaxConns    int // open connections; zero means DefaultMaxConns
-	MaxPipeline int // commands of one connection that are answered together; zero means DefaultMaxPipeline
+	MaxPipeline int // requests of one connection that are answered together; zero means DefaultMaxPipeline
 }
 
 // patience holds the deadlines of a connection.
 type patience struct {
 	reply   time.Duration // until it takes more of its replies
-	request time.Duration // until the rest of a command comes
-	idle    time.Duration // until a command comes
+	request time.Duration // until the rest of a request comes
+	idle    time.Duration // until a request comes
 	// stranger is the time that a connection has to authenticate.
 	stranger time.Duration
 	sweep    time.Duration // how often connections are looked at for these
 }
 
 const (
+	// maxReplies is about the size of the replies that are built for one connection before they are
+	// sent. So it bounds the memory of a connection that reads nothing.
+	maxReplies = 256 << 10
 	// keepReply is the largest reply buffer that a connection keeps.
 	keepReply = 64 << 10
 	// acceptPause is the pause after a failed accept, such as one without free file descriptors.
@@ -52,11 +56,12 @@ const (
 
 // Server answers the connections of one listener. Make it with New, run it once.
 type Server struct {
-	from  Numbers
-	log   *slog.Logger
-	ids   atomic.Uint64 // of connections
-	stats *stats
-	guard *auth.Guard // if nil, every client may do everything
+	dialect Dialect
+	from    Numbers
+	log     *slog.Logger
+	ids     atomic.Uint64 // of connections
+	stats   stats
+	guard   *auth.Guard // if nil, every client may do everything
 	// refused counts the connections for which there is no place. If nil, none is counted.
 	refused *rpc.Refused
 	shown   func(*tls.ConnectionState) auth.Evidence
@@ -74,19 +79,19 @@ type Server struct {
 	serving sync.WaitGroup
 }
 
-// New makes a Server. log may be nil.
-func New(from Numbers, log *slog.Logger) *Server {
+// New makes a Server of a dialect. log may be nil.
+func New(dialect Dialect, from Numbers, log *slog.Logger) *Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{from: from, log: log, stats: newStats(), conns: map[net.Conn]bool{}, budget: gate.NewBudget(DefaultMemory),
+	s := &Server{dialect: dialect, from: from, log: log, stats: stats{took: telemetry.Durations(), sizes: telemetry.Sizes(), begun: time.Now()}, conns: map[net.Conn]bool{}, budget: gate.NewBudget(DefaultMemory),
 		waits: patience{reply: 10 * time.Second, request: 10 * time.Second, idle: 15 * time.Minute, stranger: 5 * time.Second, sweep: time.Second}}
 	s.CountRefused(nil)
 	s.SetLimits(Limits{})
 	return s
 }
 
-// SetLimits has an effect on new connections and commands. Open connections stay.
+// SetLimits has an effect on new connections and requests. Open connections stay.
 func (s *Server) SetLimits(l Limits) {
 	most := gate.FilesFor(cmp.Or(l.MaxConns, DefaultMaxConns), connShare)
 	s.stats.maxConns.Store(int64(most))
@@ -103,7 +108,7 @@ func (s *Server) Serve(ctx context.Context, lis net.Listener, bound time.Duratio
 	var failed error
 	if s.loop, failed = newLoop(work, s); failed != nil {
 		_ = lis.Close()
-		return fmt.Errorf("serve RESP on %s: %w", lis.Addr(), failed)
+		return fmt.Errorf("serve %s on %s: %w", s.dialect.Name(), lis.Addr(), failed)
 	}
 	if s.loop != nil {
 		s.serving.Go(s.loop.run)
@@ -115,11 +120,11 @@ func (s *Server) Serve(ctx context.Context, lis net.Listener, bound time.Duratio
 			s.begin(work, c)
 		case ctx.Err() != nil:
 		case errors.Is(err, net.ErrClosed):
-			failed = fmt.Errorf("serve RESP on %s: %w", lis.Addr(), err)
+			failed = fmt.Errorf("serve %s on %s: %w", s.dialect.Name(), lis.Addr(), err)
 			s.leave(bound, abort)
 			return failed
 		default:
-			s.log.Warn("RESP connection not accepted", "error", err)
+			s.log.Warn(s.dialect.Name()+" connection not accepted", "error", err)
 			wake.Sleep(ctx, acceptPause)
 		}
 	}
@@ -135,7 +140,7 @@ func (s *Server) begin(ctx context.Context, c net.Conn) {
 		s.stats.rejected.Add(1)
 		if _, secured := c.(*tls.Conn); !secured { // it would wait for the handshake
 			_ = c.SetWriteDeadline(time.Now().Add(time.Second))
-			_, _ = io.WriteString(c, "-ERR max number of clients reached\r\n")
+			_, _ = io.WriteString(c, s.dialect.Full())
 		}
 		gate.CloseNow(c)
 		return
@@ -143,7 +148,7 @@ func (s *Server) begin(ctx context.Context, c net.Conn) {
 	s.stats.open.Add(1)
 	s.stats.opened.Add(1)
 	boundKernel(c)
-	me := s.session(seat, c.RemoteAddr().String())
+	me := s.conn(seat, c.RemoteAddr().String())
 	if s.loop != nil && s.loop.add(c, me) {
 		return
 	}
@@ -176,15 +181,11 @@ func boundKernel(c net.Conn) {
 }
 
 // left is the end of a connection.
-func (s *Server) left(me *session) {
-	me.forget()
-	me.purse.hold(0)
-	me.seat.Leave()
+func (s *Server) left(c *Conn) {
+	c.session.End()
+	c.purse.hold(0)
+	c.seat.Leave()
 	s.stats.open.Add(-1)
-}
-
-func (s *Server) session(seat *gate.Seat, address string) *session {
-	return &session{id: s.ids.Add(1), stats: s.stats, guard: s.guard, seat: seat, begun: time.Now(), purse: purse{of: s.budget, address: address}}
 }
 
 // leave has no connection read any more, waits until all are answered, and then ends
@@ -215,57 +216,52 @@ func (s *Server) leave(bound time.Duration, abort context.CancelFunc) {
 }
 
 // serve is one connection: read, answer all that is complete, and again.
-func (s *Server) serve(ctx context.Context, c net.Conn, me *session) {
-	if !s.shake(ctx, c, me) {
+func (s *Server) serve(ctx context.Context, nc net.Conn, c *Conn) {
+	if !s.shake(ctx, nc, c) {
 		return
 	}
-	var in input
-	var out writer
-	var ops []op
-	waiting := false // for the rest of a command
-	for !me.quit {
-		switch open := in.open(); {
-		case me.stranger():
-			s.until(c, me.begun.Add(s.waits.stranger))
+	waiting := false // for the rest of a request
+	for !c.quit {
+		switch open := c.in.open(); {
+		case c.Stranger():
+			s.until(nc, c.begun.Add(s.waits.stranger))
 		case !open:
-			s.within(c, s.waits.idle)
+			s.within(nc, s.waits.idle)
 		case !waiting:
-			s.within(c, s.waits.request)
+			s.within(nc, s.waits.request)
 		}
-		waiting = in.open()
-		if me.purse.drawn > 0 { // the next command may come late, and others need the memory
-			ops, out.buf = nil, nil
-			in.drop()
-			me.parser.drop()
+		waiting = c.in.open()
+		if c.purse.drawn > 0 { // the next request may come late, and others need the memory
+			c.drop()
 		}
-		room := in.room(me.little())
-		if !fits(me, &in, &out, ops) {
-			s.malformed(errMemory, me, &out)
-			s.send(c, &out)
+		room := c.in.room(c.little())
+		if !c.fits() {
+			s.malformed(errMemory, c)
+			s.send(nc, c)
 			return
 		}
-		n, err := c.Read(room)
+		n, err := nc.Read(room)
 		if n == 0 && err != nil {
-			if s.late(me, time.Now()) {
-				s.refused.Note(rpc.RefusedUnauthenticated, me.purse.address)
+			if c.late(time.Now()) {
+				s.refused.Note(rpc.RefusedUnauthenticated, c.purse.address)
 			}
 			return
 		}
-		in.fill(n)
-		for more := true; more && !me.quit; {
-			ops, more, err = gather(me, &in, ops[:0], s.limit(me))
-			if err == nil && !fits(me, &in, &out, ops) {
+		c.in.fill(n)
+		for more := true; more && !c.quit; {
+			more, err = c.gather(c.limit())
+			if err == nil && !c.fits() {
 				err = errMemory
 			}
-			if len(ops) > 0 {
+			if len(c.ops) > 0 {
 				begun := time.Now()
-				run(ctx, s.from, ops)
-				s.reply(ops, begun, &out)
+				run(ctx, s.from, c.ops)
+				c.reply(begun)
 			}
 			if err != nil {
-				s.malformed(err, me, &out)
+				s.malformed(err, c)
 			}
-			if len(out.buf) > 0 && !s.send(c, &out) || err != nil {
+			if len(c.out) > 0 && !s.send(nc, c) || err != nil {
 				return
 			}
 		}
@@ -284,80 +280,31 @@ func (s *Server) until(c net.Conn, at time.Time) {
 }
 
 // shake waits for the handshake of TLS, and looks at what was shown.
-func (s *Server) shake(ctx context.Context, c net.Conn, me *session) bool {
-	if secured, ok := c.(*tls.Conn); ok {
+func (s *Server) shake(ctx context.Context, nc net.Conn, c *Conn) bool {
+	if secured, ok := nc.(*tls.Conn); ok {
 		ctx, end := context.WithTimeout(ctx, s.waits.stranger)
 		defer end()
 		if secured.HandshakeContext(ctx) != nil {
 			return false
 		}
 	}
-	me.who.Evidence = s.look(c)
+	c.who.Evidence = s.look(nc)
 	return true
 }
 
-// limit returns the number of commands of a connection that are answered together.
-func (s *Server) limit(me *session) int {
-	most := int(s.maxPipeline.Load())
-	if me.purse.short() {
-		return min(most, fewOps)
-	}
-	return most
-}
-
-// reply writes what commands got that were begun together, and gives the time.
-func (s *Server) reply(ops []op, begun time.Time, out *writer) time.Time {
-	for i := range ops {
-		ops[i].tally[ops[i].reply(out)].Add(1)
-	}
-	now := time.Now()
-	if len(ops) > 0 {
-		s.stats.took.Observe(now.Sub(begun))
-		s.stats.sizes.Add(uint64(len(ops)), 1)
-	}
-	return now
-}
-
 // malformed writes the error with which a connection ends.
-func (s *Server) malformed(err error, me *session, out *writer) {
+func (s *Server) malformed(err error, c *Conn) {
 	if errors.Is(err, errMemory) {
-		s.refused.Note(rpc.RefusedUnfinished, me.purse.address)
+		s.refused.Note(rpc.RefusedUnfinished, c.purse.address)
 	}
-	s.stats.of(malformed)[wrong].Add(1)
-	out.fault("ERR " + err.Error())
-}
-
-// maxReplies is about the size of the replies that are built for one connection before they are
-// sent. So it bounds the memory of a connection that reads nothing.
-const maxReplies = 256 << 10
-
-// gather reads the commands that are complete, up to QUIT, the limit, or as many as have
-// maxReplies; then there may be more. EXEC brings all of its transaction.
-func gather(me *session, in *input, ops []op, limit int) (_ []op, more bool, err error) {
-	size := 0
-	for len(ops) < limit && size < maxReplies && !me.quit {
-		me.parser.small = me.stranger()
-		args, used, err := me.parser.Next(in.unread())
-		if used == 0 || err != nil {
-			return ops, false, err
-		}
-		if in.begin += used; len(args) == 0 { // an empty line, or an array of nothing
-			continue
-		}
-		n := len(ops)
-		ops = me.read(ops, args)
-		me.heard()
-		for i := range ops[n:] {
-			size += ops[n+i].room()
-		}
-	}
-	return ops, !me.quit, nil
+	s.dialect.Tallies()[Malformed][Failed].Add(1)
+	c.out = c.session.Refuse(c.out, err)
 }
 
 // send gives the caller what was put together; false when it does not take it.
-func (s *Server) send(c net.Conn, out *writer) bool {
-	_ = c.SetWriteDeadline(time.Now().Add(s.waits.reply))
-	_, err := c.Write(out.buf)
-	out.reset()
+func (s *Server) send(nc net.Conn, c *Conn) bool {
+	_ = nc.SetWriteDeadline(time.Now().Add(s.waits.reply))
+	_, err := nc.Write(c.out)
+	c.sent()
 	return err == nil
 }

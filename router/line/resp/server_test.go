@@ -186,7 +186,7 @@ func serve(t *testing.T, from Numbers) (addr string, stop func() error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- New(from, nil).Serve(ctx, lis, bound) }()
+	go func() { done <- New(NewDialect(), from, nil).Serve(ctx, lis, bound) }()
 	stop = sync.OnceValue(func() error { cancel(); return <-done })
 	t.Cleanup(func() {
 		if err := stop(); err != nil {
@@ -384,15 +384,15 @@ func TestATransactionIsBounded(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	s := &session{stats: newStats()}
-	s.stats.queued.Store(maxQueued)
+	s := &session{d: newDialect(), conn: &Conn{}}
+	s.d.queued.Store(maxQueued)
 	var w writer
 	for _, words := range []string{"MULTI", "PING", "EXEC"} {
 		ops := s.read(nil, [][]byte{[]byte(words)})
-		ops[0].reply(&w)
+		reply(&w, &ops[0])
 	}
-	if got, want := string(w.buf), "+OK\r\n-TRYAGAIN "+errManyQueued.text+"\r\n-EXECABORT "+errBroken.text+"\r\n"; got != want || s.stats.queued.Load() != maxQueued {
-		t.Errorf("when all connections have queued as much as they may: got %q and %d, want %q and %d", got, s.stats.queued.Load(), want, maxQueued)
+	if got, want := string(w.buf), "+OK\r\n-TRYAGAIN "+errManyQueued.text+"\r\n-EXECABORT "+errBroken.text+"\r\n"; got != want || s.d.queued.Load() != maxQueued {
+		t.Errorf("when all connections have queued as much as they may: got %q and %d, want %q and %d", got, s.d.queued.Load(), want, maxQueued)
 	}
 }
 
@@ -420,8 +420,8 @@ func TestHelloSwitchesTheProtocolForWhatFollows(t *testing.T) {
 
 func TestAPipelineIsAFewCallsAndAnsweredInOrder(t *testing.T) {
 	from := newCounters()
-	var ops []op
-	s := &session{stats: newStats()}
+	var ops []Op
+	s := &session{d: newDialect(), conn: &Conn{}}
 	add := func(n int, words ...string) {
 		args := make([][]byte, len(words))
 		for i, w := range words {
@@ -445,7 +445,7 @@ func TestAPipelineIsAFewCallsAndAnsweredInOrder(t *testing.T) {
 	}
 	var w writer
 	for i := range ops {
-		ops[i].reply(&w)
+		reply(&w, &ops[i])
 	}
 	var want strings.Builder
 	for i := range 300 {
@@ -483,11 +483,11 @@ func TestAReadSeesTheTakesBeforeItAndNoneBehind(t *testing.T) {
 
 func TestManyTagTakesAreSplitWhereTheirSumIsTooLarge(t *testing.T) {
 	from := newCounters()
-	ops := []op{{kind: takeTag, name: "orders", count: seq.MaxCount}, {kind: takeTag, name: "orders", count: 5}, {kind: takeTag, name: "orders", count: 6}}
+	ops := []Op{{Kind: TakeTag, Name: "orders", Count: seq.MaxCount}, {Kind: TakeTag, Name: "orders", Count: 5}, {Kind: TakeTag, Name: "orders", Count: 6}}
 	run(context.Background(), from, ops)
 	for i, want := range []uint64{99 + seq.MaxCount, 104 + seq.MaxCount, 110 + seq.MaxCount} {
-		if ops[i].n != want || ops[i].err != nil {
-			t.Errorf("take %d: got %d, %v, want %d", i, ops[i].n, ops[i].err, want)
+		if ops[i].N != want || ops[i].Err != nil {
+			t.Errorf("take %d: got %d, %v, want %d", i, ops[i].N, ops[i].Err, want)
 		}
 	}
 	if from.calls != 2 {

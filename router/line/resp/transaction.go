@@ -13,7 +13,7 @@ import (
 // takes it takes as a pipeline does, each command with its own answer, and others may take
 // between them.
 type transaction struct {
-	ops    []op
+	ops    []Op
 	size   int  // commands and their keys
 	bytes  int  // what they take of memory
 	broken bool // a command was refused: so will be EXEC
@@ -33,7 +33,7 @@ var (
 	errManyQueued = &codedError{"TRYAGAIN", fmt.Sprintf("OVERLOADED: all connections have queued %d commands in transactions", maxQueued)}
 )
 
-func multi(s *session, _ []string) op {
+func multi(s *session, _ []string) Op {
 	if s.tx != nil {
 		return failed(errNested)
 	}
@@ -41,7 +41,7 @@ func multi(s *session, _ []string) op {
 	return ok()
 }
 
-func discard(s *session, _ []string) op {
+func discard(s *session, _ []string) Op {
 	if s.tx == nil {
 		return failed(errNoDiscard)
 	}
@@ -52,59 +52,55 @@ func discard(s *session, _ []string) op {
 // forget ends a transaction.
 func (s *session) forget() {
 	if s.tx != nil {
-		s.stats.queued.Add(int64(-s.tx.size))
+		s.d.queued.Add(int64(-s.tx.size))
 		s.tx = nil
 	}
 }
 
 // queue keeps a command for EXEC. It may be one that cannot be carried out: then that is its
 // answer, and the transaction is broken.
-func (s *session) queue(o op, args [][]byte) op {
-	size, bytes := 1+len(o.keys), opSize+len(o.keys)*int(unsafe.Sizeof(client.Key{}))
+func (s *session) queue(o Op, args [][]byte) Op {
+	size, bytes := 1+len(o.Keys), opSize+len(o.Keys)*int(unsafe.Sizeof(client.Key{}))
 	for _, a := range args {
 		bytes += len(a) + int(unsafe.Sizeof(""))
 	}
 	switch {
-	case o.err != nil:
+	case o.Err != nil:
 	case s.tx.size+size > seq.MaxBatch:
-		o = op{err: errLongTx, tally: o.tally}
-	case s.stats.queued.Add(int64(size)) > maxQueued:
-		s.stats.queued.Add(int64(-size))
-		o = op{err: errManyQueued, tally: o.tally}
+		o = Op{Err: errLongTx, Tally: o.Tally}
+	case s.d.queued.Add(int64(size)) > maxQueued:
+		s.d.queued.Add(int64(-size))
+		o = Op{Err: errManyQueued, Tally: o.Tally}
 	default:
 		s.tx.ops, s.tx.size, s.tx.bytes = append(s.tx.ops, o), s.tx.size+size, s.tx.bytes+bytes
-		return op{tally: s.stats.of(queued), answer: func(w *writer) { w.status("QUEUED") }}
+		return Op{Tally: s.d.tallies[Queued], Form: answer(func(w *writer) { w.status("QUEUED") })}
 	}
 	s.tx.broken = true
 	return o
 }
 
-func exec(s *session, _ []string) op {
+func exec(s *session, _ []string) Op {
 	if s.tx == nil {
 		return failed(errNoMulti)
 	}
-	return op{kind: transacted}
+	return Op{} // read does it
 }
 
 // exec adds the head of the answer to EXEC and the queued commands, whose answers follow it. All
 // of them must be allowed, or none is carried out.
-func (s *session) exec(ops []op, head op) []op {
+func (s *session) exec(ops []Op, head Op) []Op {
 	tx := s.tx
 	s.forget()
-	head.kind = local
 	if tx.broken {
-		head.err = errBroken
+		head.Err = errBroken
 		return append(ops, head)
 	}
 	for i := range tx.ops {
-		if s.guard == nil {
-			break
-		}
-		if tx.ops[i] = s.authorized(tx.ops[i]); tx.ops[i].err != nil {
-			head.err = &codedError{"EXECABORT", "Transaction discarded because of: " + faultText(tx.ops[i].err)}
+		if s.conn.Authorize(&tx.ops[i]); tx.ops[i].Err != nil {
+			head.Err = &codedError{"EXECABORT", "Transaction discarded because of: " + faultText(tx.ops[i].Err)}
 			return append(ops, head)
 		}
 	}
-	head.answer = func(w *writer) { w.array(len(tx.ops)) }
+	head.Form = answer(func(w *writer) { w.array(len(tx.ops)) })
 	return append(append(ops, head), tx.ops...)
 }

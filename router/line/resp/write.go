@@ -11,14 +11,6 @@ type writer struct {
 	resp3 bool
 }
 
-// reset empties the buffer after its replies were sent.
-func (w *writer) reset() {
-	if cap(w.buf) > keepReply {
-		w.buf = nil
-	}
-	w.buf = w.buf[:0]
-}
-
 func (w *writer) line(kind byte, text string) {
 	w.buf = append(w.buf, kind)
 	w.buf = append(w.buf, text...)

@@ -12,7 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/tests/e2e/bench/report"
 )
 
-// growthRuns is how often each point of a growth is measured.
+// growthRuns is the number of measurements at each point of a growth.
 const growthRuns = 3
 
 // growing makes the points of one growth.

@@ -16,7 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/tests/e2e/bench/report"
 )
 
-// idle is how long the servers are watched while nobody calls.
+// idle is the time for which the servers are watched without calls.
 const idle = 2 * time.Second
 
 // field is everything that runs during the rounds.
@@ -31,8 +31,8 @@ type field struct {
 
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
-// measure does it all. What cannot be measured is noted in the data; an error is what
-// leaves nothing to report.
+// measure makes all measurements. It notes in the data which measurements were impossible. It returns an
+// error if there is nothing to report.
 func measure(ctx context.Context, root string, s settings) (report.Data, error) {
 	f := &field{root: root, settings: s}
 	f.data.Runs, f.data.Seconds = s.runs, s.duration.Seconds()
@@ -108,7 +108,7 @@ func (f *field) disk() error {
 	return nil
 }
 
-// add takes those of the subjects that are wanted.
+// add adds the wanted subjects of the list.
 func (f *field) add(list []subject) {
 	for _, s := range list {
 		if f.settings.wants(s.ID) {

@@ -16,7 +16,7 @@ var errSetting = errors.New("bad setting")
 type settings struct {
 	duration time.Duration // of one measurement
 	runs     int
-	only     []string // beginnings of ids; empty: all
+	only     []string // beginnings of ids; if empty, all
 	asleep   bool     // leave it to the machine how deep its processors idle
 }
 

@@ -17,8 +17,8 @@ type subject struct {
 	measure func(ctx context.Context, d time.Duration) (report.Sample, error)
 }
 
-// namespace has a layout of 2^20 IDs a millisecond: in that of Twitter there are 4,096,
-// which would be all that is measured.
+// namespace has a layout of 2^20 IDs a millisecond. Twitter's layout has 4,096, and the benchmark would
+// measure only that limit.
 const (
 	namespace       = "bench"
 	namespaceLayout = "time:39,worker:4,sequence:20;unit=1ms;epoch=1704067200000"

@@ -24,8 +24,8 @@ func render(t *testing.T, folder string) []byte {
 	return text
 }
 
-// serviceMonitor is as much of that kind as is used here: its Go types come with a whole
-// operator. What is misspelt is an error as in the others.
+// serviceMonitor has the fields of that kind that are used here, because its Go types come with a whole
+// operator. A misspelt field is an error, as in the other kinds.
 type serviceMonitor struct {
 	APIVersion, Kind string
 	Metadata         struct{ Name, Namespace string }

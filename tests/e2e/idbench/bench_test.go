@@ -63,8 +63,8 @@ func BenchmarkOne(b *testing.B) {
 	})
 }
 
-// BenchmarkMany is a batch of 4,096, which only package snowflake has; the others are
-// asked one by one. The time is that of the batch.
+// BenchmarkMany asks for a batch of 4,096, which only package snowflake has. The others are asked one by
+// one. The time is the time of the batch.
 func BenchmarkMany(b *testing.B) {
 	const count = 4096
 	report := func(b *testing.B) {

@@ -79,7 +79,7 @@ func (s *site) group(client int) *quorum.Group {
 	return group
 }
 
-// rest is for a random time.
+// rest waits for a random time.
 func rest(random *rand.Rand, most time.Duration) {
 	<-time.After(time.Duration(random.Int64N(int64(most))))
 }

@@ -22,7 +22,7 @@ import (
 // ErrMount: the directory cannot be read, or FUSE is not to be had here.
 var ErrMount = errors.New("cannot mount")
 
-// DefaultFree is how many bytes the disk says are left.
+// DefaultFree is the number of bytes that the disk reports as free.
 const DefaultFree = 1 << 30
 
 // Disk is a mounted directory. All methods are safe for concurrent use.
@@ -90,8 +90,8 @@ type Lost struct {
 	Names   int // made, removed or renamed
 }
 
-// Forget drops everything that was not fsynced. Nobody may have a file open: as in a
-// power cut, its users are gone.
+// Forget drops everything that was not fsynced. No process may have a file open, because a power cut ends
+// all users of the disk.
 func (d *Disk) Forget() Lost {
 	return d.cut(func(m *image) { m.forget() })
 }

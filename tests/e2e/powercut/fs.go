@@ -149,8 +149,8 @@ func attributes(m *image, out *fuse.Attr) {
 	out.Nlink = 1
 }
 
-// Open implements fs.NodeOpener. Without FOPEN_KEEP_CACHE the kernel reads the file
-// anew; without FOPEN_DIRECT_IO it may be mapped.
+// Open implements fs.NodeOpener. Without FOPEN_KEEP_CACHE the kernel reads the file again. Without
+// FOPEN_DIRECT_IO it may be mapped.
 func (n *node) Open(_ context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
 	return nil, 0, 0
 }

@@ -48,7 +48,7 @@ func (m *image) touch(from, to int64) {
 	}
 }
 
-// pending is how many sectors an fsync has yet to confirm.
+// pending returns the number of sectors that no fsync has confirmed yet.
 func (m *image) pending() int { return len(m.dirty) }
 
 // sync makes durable what is read.

@@ -17,7 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/tests/clienttest"
 )
 
-// bound is how long a client may take on a busy machine.
+// bound is the time that a client may take on a busy machine.
 const bound = 2 * time.Minute
 
 // start gives the RESP address of a router.

@@ -18,9 +18,9 @@ type campaign struct {
 	kept    []sim.Kept    // run first, all of them
 	first   uint64        // of the fresh seeds; they follow one another
 	engines []sim.Engine  // of the fresh seeds, in turn
-	length  time.Duration // of one run, 0: the seed's own
-	wall    time.Duration // for fresh seeds, 0: no bound
-	virtual time.Duration // to be simulated, 0: no bound
+	length  time.Duration // of one run; if zero, the seed's own
+	wall    time.Duration // for fresh seeds; zero means no bound
+	virtual time.Duration // to be simulated; zero means no bound
 	workers int
 	all     bool // go on after a failure, which is told at once
 
@@ -169,7 +169,7 @@ func (c *campaign) explain(ctx context.Context, r sim.Result) error {
 	return failure
 }
 
-// traceTail is how many events are printed of a failure.
+// traceTail is the number of events that are printed of a failure.
 const traceTail = 400
 
 func printLines(out io.Writer, lines []string) {

@@ -45,7 +45,7 @@ func build(ctx context.Context, root, dir string) (string, error) {
 	return file, nil
 }
 
-// newMachine compiles the file once for all runs. The cache folder may be empty: no cache.
+// newMachine compiles the file once for all runs. If the cache folder is empty, there is no cache.
 func newMachine(ctx context.Context, file, cache string) (*machine, error) {
 	// Not WithCloseOnContextDone: it leaves the compiled code at every loop, and so at every
 	// call of a Go function, which makes it many times slower. The clock ends a run instead.

@@ -51,7 +51,8 @@ type flags struct {
 
 var errFlag = errors.New("bad flag")
 
-// engines of the fresh seeds, by the flag. What is kept was found on one of them, and is run there.
+// engines are the engines of the fresh seeds, by the flag. A kept seed runs on the engine on which it was
+// found.
 var engines = map[string][]sim.Engine{
 	"store": {sim.StoreEngine},
 	"etcd":  {sim.EtcdEngine},

@@ -31,7 +31,7 @@ func shrink(ctx context.Context, r runner, failing sim.Result, length, patience 
 	for size := max(1, len(best.Faults)/2); ; size = size / 2 {
 		for from := 0; from < len(best.Faults) && ctx.Err() == nil; {
 			to := min(from+size, len(best.Faults))
-			// What was left out is gone from best when the try succeeds.
+			// If the try succeeds, best no longer has the faults that were left out.
 			if !try(slices.Delete(slices.Clone(best.Faults), from, to)) {
 				from = to
 			}

@@ -219,6 +219,6 @@ func (c *caller) check(t *testing.T) {
 	if got.Promised.Round < c.round || got.Promised.Round > c.preparing || got.Promised.Less(got.Accepted) {
 		t.Errorf("promised %v, accepted %v; acknowledged was round %d, asked for %d", got.Promised, got.Accepted, c.round, c.preparing)
 	}
-	// What is read is durable: nothing below it may be seen any more.
+	// The values that were read are durable: no later read may see lower ones.
 	c.acked, c.round = got.Max, got.Promised.Round
 }

@@ -69,7 +69,7 @@ func traced(pid int) bool {
 	return true
 }
 
-// commits is how many commits the store is killed in, one after the other.
+// commits is the number of commits in which the store is killed, one after the other.
 const commits = 10
 
 // TestKilledAtAnyFdatasyncAStoreKeepsWhatItAcknowledged goes over each fdatasync of a

@@ -25,7 +25,7 @@ type Mode struct {
 	Refuse bool          // new connections are reset at once
 }
 
-// queued is how many pieces of one direction may be under way in the proxy.
+// queued bounds the pieces of one direction that are under way in the proxy.
 const queued = 256
 
 // dialPatience bounds the connection to the target.

@@ -29,9 +29,8 @@ const (
 )
 
 // calls are what callers do beside asking for the next number of a UID. In a hundred
-// calls there are 80 for sequences of users, 8 of them for ranges, 6 for batches and 6
-// over HTTP; 15 of the others are for the exact space, with ids. The rest is for IDs and named
-// counters.
+// calls there are 65 for sequences of users, 8 of them for ranges, 6 for batches, 6 over HTTP and 6 for
+// string keys; 15 are for the exact space, with ids. The rest is for IDs and named counters.
 type calls struct {
 	onces  *lab.Onces     // of the exact space
 	alone  *client.Client // makes IDs by itself while the service is away
@@ -74,10 +73,11 @@ func (s *Site) startLoad(ctx context.Context, rate int) (*calls, *lab.Load, erro
 	return o, load, nil
 }
 
-// kinds are the calls of a cluster, and ofSets those of a division, in percent.
+// kinds returns the calls of a cluster, and ofSets the calls of a cluster divided into Sets, in percent.
 func (o *calls) kinds() []lab.Kind {
 	return []lab.Kind{
-		lab.NextKind(45),
+		lab.NextKind(39),
+		{Name: "string key", Percent: 6, Call: stringKey},
 		o.onces.Kind(15),
 		{Name: "range", Percent: 8, Call: ranges},
 		{Name: "batch", Percent: 6, Call: batch},
@@ -90,7 +90,8 @@ func (o *calls) kinds() []lab.Kind {
 
 func (o *calls) ofSets() []lab.Kind {
 	return []lab.Kind{
-		lab.NextKind(60),
+		lab.NextKind(54),
+		{Name: "string key", Percent: 6, Call: stringKey},
 		{Name: "range", Percent: 12, Call: ranges},
 		{Name: "batch", Percent: 12, Call: batch},
 		{Name: "http", Percent: 8, Call: o.overHTTP},

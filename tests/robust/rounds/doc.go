@@ -1,7 +1,8 @@
 // Package rounds has the scenarios of internal/lab break a cluster in turn, one or two in
 // a round, with victims and times that chance draws, while callers take numbers of all
 // kinds, and judges the whole history. It adds scenarios for what packet filters and
-// signals cannot do: ways that are slow or hang, disks that fail, fill up and forget. A cluster
+// signals cannot do: ways that are slow or hang, disks that fail, fill up and forget, old and cloned disks, a
+// rehash under load, a second cluster of the same name, and a restore that lacks spaces. A cluster
 // of two Sets has scenarios of its own: sections move while coordinators, nodes and whole Sets die,
 // and after each round the Sets must agree on who has what.
 //

@@ -21,7 +21,7 @@ type Report struct {
 	Seed    uint64  `json:"seed"`
 	Stores  int     `json:"stores"`
 	Allocs  int     `json:"allocs"` // of each Set
-	Sets    int     `json:"sets"`   // 0: one cluster, of which more is asked
+	Sets    int     `json:"sets"`   // zero for one cluster, of which more is asked
 	Routers int     `json:"routers"`
 	LeaseMS float64 `json:"lease_ms"`
 	Network bool    `json:"network_namespaces"`

@@ -22,18 +22,18 @@ type Plan struct {
 	Seed     uint64
 	Duration time.Duration // of random faults; ignored with Once
 	Once     bool          // every scenario once, instead
-	Budget   time.Duration // with Once: scenarios that are left after it are skipped, and the order is random; 0: none
-	Kinds    []string      // only scenarios whose name has one of these in it; empty: all
-	Least    time.Duration // from the begin of a round to that of the next, at least
+	Budget   time.Duration // with Once: the order is random, and scenarios left after this time are skipped; zero means no bound
+	Kinds    []string      // only scenarios whose names contain one of these; if empty, all
+	Least    time.Duration // from the start of a round to the start of the next, at least
 	Most     time.Duration // at most, unless the cluster takes longer to recover
 	Rate     int           // calls a second
-	Progress io.Writer     // a line for each round; nil: none
+	Progress io.Writer     // a line for each round; may be nil
 }
 
-// pairs is how many of a hundred random rounds have two faults at once.
+// pairs is the percentage of random rounds that have two faults at once.
 const pairs = 25
 
-// settle is how long callers go on after the last round.
+// settle is the time for which callers go on after the last round.
 const settle = 2 * time.Second
 
 // askPatience bounds a question to a node that may not answer.
@@ -78,8 +78,8 @@ func Run(ctx context.Context, site *Site, plan Plan) (*Report, error) {
 	return report, errors.Join(report.Err(), unaudited)
 }
 
-// judgeShare is how much of the time of a run may go into judging it while it goes on:
-// one part in so many. The whole history is judged at the end in any case.
+// judgeShare bounds the time of a run that goes into judging it while it goes on: one part in judgeShare.
+// The whole history is judged at the end in any case.
 const judgeShare = 20
 
 // session is a run under way.
@@ -92,7 +92,7 @@ type session struct {
 	began  time.Duration
 	events []*Event
 
-	logs map[history.Key]history.Log // of the exact space at the end; nil: not asked for
+	logs map[history.Key]history.Log // of the exact space at the end; nil if no log was read
 	lost bool                        // the cluster did not recover
 
 	judgeAt time.Duration // when the history is worth another look
@@ -232,8 +232,8 @@ func (s *session) judge(now time.Duration) error {
 	return nil
 }
 
-// rebalance asks for the sections to be spread again: without it, all of them end up on
-// the node that was hurt least. What it moves is under way when the fault comes.
+// rebalance asks for the sections to be spread again. Otherwise all of them end up on the node with the
+// fewest faults. The sections move while the fault comes.
 func (s *session) rebalance(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()

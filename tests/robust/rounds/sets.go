@@ -19,7 +19,7 @@ func (c Config) OfSets() Config {
 	return c
 }
 
-// OfSets is the plan for the rounds that come after those of one cluster.
+// OfSets returns the plan for the rounds with Sets, which follow the rounds of one cluster.
 func (p Plan) OfSets() Plan {
 	p.Budget /= setsShare
 	return p
@@ -36,7 +36,7 @@ func (s *Site) scenarios() []lab.Scenario {
 	if s.cfg.Sets > 1 {
 		return lab.SetScenarios(filepath.Join(s.cfg.Bin, "seqctl"))
 	}
-	all := slices.Concat(lab.Drills(), lab.Wider(), s.wayFaults(), s.diskFaults())
+	all := slices.Concat(lab.Drills(), lab.Wider(), s.wayFaults(), s.diskFaults(), s.copyFaults(), s.seamFaults())
 	return slices.DeleteFunc(all, func(sc lab.Scenario) bool { return sc.Leader || sc.Sets > 0 })
 }
 

@@ -28,10 +28,10 @@ const (
 // slow.
 type Config struct {
 	lab.Config
-	ForgetFS string // the disk helper's binary; empty: no faults of disks that forget
+	ForgetFS string // the disk helper's binary; if empty, no disk forgets
 }
 
-// exactSpace is the one of mode=exact.
+// exactSpace is the space of mode=exact.
 const exactSpace = "ledger"
 
 // Sections and the step are small, so that stores write all the time and numbers of many
@@ -88,9 +88,8 @@ func Start(ctx context.Context, cfg Config) (*Site, error) {
 	return s, nil
 }
 
-// mountDisks mounts all disks or, where FUSE is not to be had, none: then the faults that
-// need them are skipped. The databases are made by now. What the disks hold becomes their
-// durable state.
+// mountDisks mounts all disks. Without FUSE it mounts none, and the faults that need them are skipped. The
+// databases exist already. The present content of the disks becomes their durable state.
 func (s *Site) mountDisks(c *localcluster.Cluster) error {
 	c.KillAll()
 	for _, p := range c.Processes(store) {
@@ -197,7 +196,7 @@ func (s *Site) Stop(ctx context.Context) error {
 	return s.Own.StopAll(ctx)
 }
 
-// lacks says what is missing here for the scenario; empty: nothing.
+// lacks returns the need of the scenario that is missing here, or "".
 func (s *Site) lacks(sc lab.Scenario) string {
 	if sc.Needs == lab.NeedNetwork && s.Network == nil || sc.Needs == needDisk && len(s.disks) == 0 {
 		return sc.Needs
@@ -205,7 +204,7 @@ func (s *Site) lacks(sc lab.Scenario) string {
 	return ""
 }
 
-// logged is how much a process has written into its log.
+// logged returns the size of a process's log.
 func logged(p *localcluster.Process) int64 {
 	info, err := os.Stat(p.Log)
 	if err != nil {

@@ -30,7 +30,7 @@ func Kernel() string {
 	return "Linux " + string(bytes.TrimSpace(text))
 }
 
-// MemoryGB is that of the machine; 0: not known.
+// MemoryGB returns the memory of the machine, or 0 if it is unknown.
 func MemoryGB() float64 {
 	var info syscall.Sysinfo_t
 	if err := syscall.Sysinfo(&info); err != nil {
@@ -39,7 +39,7 @@ func MemoryGB() float64 {
 	return float64(info.Totalram) * float64(info.Unit) / (1 << 30)
 }
 
-// LoadAverage is that of the last minute; 0: not known.
+// LoadAverage returns the load average of the last minute, or 0 if it is unknown.
 func LoadAverage() float64 {
 	text, _ := os.ReadFile("/proc/loadavg")
 	first, _, _ := strings.Cut(string(text), " ")
@@ -47,11 +47,11 @@ func LoadAverage() float64 {
 	return load
 }
 
-// fsyncs is how many writes Fsync makes.
+// fsyncs is the number of writes of Fsync.
 const fsyncs = 200
 
-// Fsync is how long a write of 4 kB with fdatasync takes in a folder: half of them at
-// most p50, 99 % at most p99.
+// Fsync returns how long a write of 4 kB with fdatasync takes in a folder: half of the writes take at most
+// p50, and 99 % at most p99.
 func Fsync(dir string) (p50, p99 time.Duration, err error) {
 	f, err := os.Create(filepath.Join(dir, "fsync.probe"))
 	if err != nil {

@@ -22,7 +22,7 @@ type Server struct {
 	done chan struct{}
 }
 
-// As is the account that a server runs under; nil: this process's own.
+// As is the account of a server. Start takes a nil As for this process's own account.
 type As struct{ UID, GID uint32 }
 
 // Start runs a program in dir, with its output in dir/name.log.

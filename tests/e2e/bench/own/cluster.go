@@ -23,7 +23,7 @@ var errRunning = errors.New("process does not run")
 // Size of a cluster. 0 sections: the default.
 type Size struct {
 	Stores, Allocs int
-	Etcd           int // members of an etcd in place of the stores; 0: StoreSvr
+	Etcd           int // members of an etcd in place of the stores; if zero, StoreSvr
 	Sections       uint32
 	Exact          bool // with a space ExactSpace of mode=exact
 }
@@ -36,7 +36,7 @@ type Cluster struct {
 	*localcluster.Cluster
 	seqctl  string
 	etcd    etcdclient.Flags
-	members *localcluster.Etcd // nil: on StoreSvr
+	members *localcluster.Etcd // nil on StoreSvr
 	Ready   time.Duration      // from the start of its processes until all sections are served
 }
 
@@ -120,7 +120,7 @@ func (c *Cluster) MemoryMB() (float64, error) {
 	return all, nil
 }
 
-// commits are how many each store has made, by its id; of etcd its revisions.
+// commits returns how many commits each store has made, by its id. For etcd it returns the revision.
 func (c *Cluster) commits(ctx context.Context) (map[string]uint64, error) {
 	conn, err := rpc.Dial(c.Addrs(localcluster.RoleAlloc)[0])
 	if err != nil {

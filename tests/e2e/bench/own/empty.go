@@ -25,8 +25,8 @@ type Empty struct {
 	addr    string
 }
 
-// StartEmpty starts one, by a program that calls ServeEmpty with the address to listen at and
-// that of a router of the cluster.
+// StartEmpty starts an Empty. Its program calls ServeEmpty with the address to listen at and the address of
+// a router of the cluster.
 func (c *Cluster) StartEmpty(ctx context.Context, dir, program, flag string) (*Empty, error) {
 	port, err := host.FreePort()
 	if err != nil {
@@ -84,8 +84,8 @@ func (e *empty) Routes(context.Context, *pb.RoutesRequest) (*pb.RoutesReply, err
 	return e.routes, nil
 }
 
-// ServeEmpty listens, and serves until its process ends. The routes are those of a router,
-// with itself in the place of every owner.
+// ServeEmpty listens, and serves until its process ends. It tells the routes of a router, with itself in
+// the place of every owner.
 func ServeEmpty(ctx context.Context, addr, router string) error {
 	conn, err := grpc.NewClient(router, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

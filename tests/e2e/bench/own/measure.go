@@ -107,8 +107,8 @@ func (c *Cluster) Ask(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// raises is how many Raise make a measurement, each by raiseBy: far above what any
-// section has ahead, and together below what a section may be raised in an hour.
+// raises is the number of Raise calls in a measurement, each by raiseBy. That is far above the numbers that
+// any section has ahead. All of them together stay below the hourly limit of raises of a section.
 const (
 	raises  = 60
 	raiseBy = seq.Seq(1) << 28

@@ -47,7 +47,7 @@ func postgresBin() (string, error) {
 	return filepath.Dir(path), err
 }
 
-// account is whom PostgreSQL runs as: nil but for root.
+// account returns the account that PostgreSQL runs under. It is nil unless this process runs as root.
 func account() (*host.As, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil

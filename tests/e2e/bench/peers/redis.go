@@ -25,7 +25,7 @@ const redisKeys = 1_000_000
 
 // Redis is one server of one way of persistence, or one that speaks as Redis does.
 type Redis struct {
-	server *host.Server // nil: not ours to stop
+	server *host.Server // nil if it is not ours to stop
 	port   int
 	pids   []int
 	incr   []string        // how redis-benchmark is told to increment random keys
@@ -105,7 +105,7 @@ func (r *Redis) Stop() {
 // Pids are the server's processes.
 func (r *Redis) Pids() []int { return r.pids }
 
-// RedisCommand is how a measurement is made, for people.
+// RedisCommand returns the command of a measurement, for people.
 func RedisCommand(callers, pipeline int) string {
 	return "redis-benchmark -p PORT -t incr -r 1000000 -n N -c " + strconv.Itoa(callers) + " -P " + strconv.Itoa(pipeline)
 }

@@ -40,9 +40,9 @@ type Subject struct {
 	Group    string   `json:"group"`
 	Title    string   `json:"title"`
 	Callers  int      `json:"callers"`
-	Unit     string   `json:"unit"`     // of the rate; empty: numbers a second
+	Unit     string   `json:"unit"`     // of the rate; if empty, numbers a second
 	Durable  string   `json:"durable"`  // what an answer survives
-	Baseline string   `json:"baseline"` // id of the subject that the ratio is to; empty: none
+	Baseline string   `json:"baseline"` // id of the subject that the ratio compares with; may be empty
 	Command  string   `json:"command"`
 	Samples  []Sample `json:"samples"`
 }
@@ -58,7 +58,7 @@ type Sample struct {
 	Commits   float64 `json:"commits"` // a second, of the store with the most
 }
 
-// Growth is how cost grows, one series of points each.
+// Growth shows the growth of cost, one series of points each.
 type Growth struct {
 	UIDs     []Step `json:"uids"`
 	Callers  []Step `json:"callers"`

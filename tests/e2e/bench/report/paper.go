@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What is asked for on paper, and the machine that is counted in.
+// The load that the design is asked for, and the size of machine in which the report counts its needs.
 const (
 	wantRate     = 1e7          // requests a second
 	wantUIDs     = 4294967296.0 // 4 billion

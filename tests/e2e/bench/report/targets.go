@@ -6,7 +6,7 @@ import "fmt"
 type target struct {
 	what    string
 	subject string
-	base    string  // id of the subject of the ratio; empty: a figure of its own
+	base    string  // id of the subject that the ratio compares with; if empty, a figure of its own
 	limit   float64 // ratio at least, or figure at most
 	figure  func(Sample) float64
 	unit    string
