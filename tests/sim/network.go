@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -24,6 +25,9 @@ type network struct {
 	// severed: nothing that was sent before so many messages gets to the registers any more.
 	severed uint64
 }
+
+// ofRegisters are the requests about registers.
+var ofRegisters = []string{"read", "prepare", "step", "release"}
 
 // call is one RPC under way.
 type call struct {
@@ -140,6 +144,9 @@ func (n *network) arrive(k *call, again bool) {
 		return
 	case h.kind == storeHost && k.id < n.severed:
 		n.fail(k, n.w.links.latency(), "connection reset")
+		return
+	case h.shut && slices.Contains(ofRegisters, k.name.point):
+		n.fail(k, n.w.links.latency(), "not reachable yet")
 		return
 	case h.disk != nil && !h.disk.letsIn(k):
 		n.fail(k, n.w.links.latency(), "not reachable yet")

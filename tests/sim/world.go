@@ -158,7 +158,12 @@ func (w *world) drive() {
 	case <-w.check.failed:
 	case <-time.After(w.opts.Length):
 		w.heal()
-		w.recover(&caller{w: w, h: callers[0].h, index: len(callers), keys: keys, where: map[history.Key]string{}})
+		last := &caller{w: w, h: callers[0].h, index: len(callers), keys: keys, where: map[history.Key]string{}}
+		w.recover(last)
+		if w.opts.Clone && len(w.check.violations()) == 0 {
+			w.clone()
+			w.progress(last)
+		}
 	}
 	close(stop)
 	select {
