@@ -13,8 +13,8 @@ import (
 // cloning is the end of some runs, when all faults are over: the disk of a store is copied, and a
 // second process runs on the copy. Some allocators reach the one and some the other.
 //
-// Until two processes of one store are heard of, each answers whom it hears. What they may promise
-// then is a limit of the guarantees, and here neither hears of any register meanwhile.
+// Until two processes of one store are heard of, each answers the nodes that reach it. That is a limit of
+// the guarantees, so here no request about a register reaches either of them meanwhile.
 type cloning struct {
 	w       *world
 	rng     *rand.Rand
