@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
@@ -169,6 +170,7 @@ func describeStores(ctx context.Context, stores []storeclient.Named) []*pb.Store
 	for i, st := range stores {
 		wg.Go(func() {
 			out[i] = &pb.StoreStatus{Addr: st.Addr, Uuid: st.UUID, State: "unreachable"}
+			asked := time.Now()
 			id, err := st.Client.DescribeAll(ctx)
 			if err != nil {
 				if storeclient.Refused(err) {
@@ -181,6 +183,9 @@ func describeStores(ctx context.Context, stores []storeclient.Named) []*pb.Store
 			out[i].GraceLeftMs = int64(id.GetGraceRemainingUs() / 1000)
 			out[i].DiskFreeBytes, out[i].NearlyFull = id.GetDiskFreeBytes(), id.GetNearlyFull()
 			out[i].Zone = id.GetZone()
+			if at := id.GetTimeMs(); at != 0 { // the middle of the call is the best guess at when the store read its clock
+				out[i].ClockAheadMs = proto.Int64(time.UnixMilli(at).Sub(asked.Add(time.Since(asked) / 2)).Milliseconds())
+			}
 			out[i].Protocol, out[i].RequiredProtocol = id.GetProtocol(), id.GetRequiredProtocol()
 			for _, k := range id.GetKeptOut() {
 				out[i].KeptOut = append(out[i].KeptOut, fmt.Sprintf("%s speaks %d", k.GetName(), k.GetProtocol()))

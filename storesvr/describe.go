@@ -17,6 +17,7 @@ type description struct {
 	nearlyFull bool
 	kept       time.Duration // until the store's clock is at the floor of worker ids
 	uptime     time.Duration
+	wall       time.Time
 	keptOut    []*pb.KeptOut // nodes that were refused for their protocol
 }
 
@@ -47,6 +48,7 @@ func (r *replica) describe() description {
 			Nonce: nonce, Remembered: c.witness.recollection(),
 			Floors: c.acceptor.Floors(), Zone: c.zone, Incarnation: c.members.life, Protocol: version.Protocol, Required: c.gate.required,
 		},
+		wall:       c.wall(),
 		keptOut:    c.gate.keptOut(now),
 		registers:  c.acceptor.Registers(),
 		free:       free,

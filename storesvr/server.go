@@ -85,7 +85,7 @@ func (s *server) Describe(ctx context.Context, _ *pb.DescribeRequest) (*pb.Descr
 	out.DiskFreeBytes = d.free
 	out.NearlyFull = d.nearlyFull
 	out.UptimeUs = uint64(d.uptime.Microseconds())
-	out.Version, out.KeptOut = version.String(), d.keptOut
+	out.Version, out.KeptOut, out.TimeMs = version.String(), d.keptOut, d.wall.UnixMilli()
 	out.Addr, out.Refused = s.addr, s.refused.RecentToProto()
 	out.Caller = rpc.Caller(ctx, s.guard)
 	out.WorkersKeptUs = uint64(d.kept.Microseconds())

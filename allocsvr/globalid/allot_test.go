@@ -26,7 +26,7 @@ type group struct {
 	sets  []*cluster
 	down  atomic.Bool  // the root does not answer other Sets
 	asked atomic.Int64 // times that the root was
-	// restored: the root is that of a backup, and not settled.
+	// restored is true if the root's map is from a backup and not settled.
 	restored atomic.Bool
 }
 
@@ -344,7 +344,7 @@ func TestAWorkerIDThatANodeOfTheRootTookMeanwhileIsNotAllotted(t *testing.T) {
 	book.take(g.start(1, "b2"), "orders", 20)
 }
 
-// What the root made under a worker id lies below what the Set makes, whatever the clocks say.
+// The Set's IDs begin above the IDs that the root made under a worker id, whatever the clocks show.
 func TestIDsOfASetBeginAboveThoseOfTheRoot(t *testing.T) {
 	g := newGroup(t, 2)
 	book := g.book()

@@ -15,13 +15,13 @@ import (
 // coarse has eight worker ids and so few IDs a second that whole windows can be used up.
 const coarse = "time:40,worker:3,sequence:1;unit=1s;epoch=1700000000000;overflow=borrow;rollback=borrow"
 
-// client makes IDs by itself from what was delegated to it.
+// client makes IDs by itself in the windows delegated to it.
 type client struct {
 	c    *cluster
 	name string
 	book *ledger
 	slow time.Duration              // by how much its clock is behind
-	last *pb.SnowflakeDelegateReply // nil: none that it keeps
+	last *pb.SnowflakeDelegateReply // the delegation that it keeps, or nil
 	gen  *snowflake.Generator
 }
 
@@ -44,7 +44,7 @@ func (n *node) delegate(req *pb.SnowflakeDelegateRequest) (*pb.SnowflakeDelegate
 	return server{s: n.svc.Load()}.Delegate(ctx, req)
 }
 
-// ask gets a window, or has the one it has extended.
+// ask gets a window, or extends the window that the client has.
 func (k *client) ask(n *node, namespace string) (*pb.SnowflakeDelegateReply, error) {
 	got, err := n.delegate(k.request(namespace))
 	if err != nil {

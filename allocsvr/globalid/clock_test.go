@@ -53,7 +53,8 @@ func TestAClockThatWasAheadStopsNoOtherNodeAndNoIDOnceItIsRight(t *testing.T) {
 	}
 }
 
-// workersAhead is from where on the stores refuse marks of a window beside the clock.
+// A clock that is workersAhead ahead gets no marks from the stores, because a mark is a window ahead of the
+// clock.
 const workersAhead = storeAhead - workers.DefaultWindow
 
 func TestAWorkerIDIsGivenUpForAnotherOnlyIfTheClockIsKnownToBeRight(t *testing.T) {

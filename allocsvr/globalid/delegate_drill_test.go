@@ -63,8 +63,8 @@ func TestNoIDTwiceOverDelegationsLostRepliesDeathsAndTakeovers(t *testing.T) {
 		}
 		wg.Wait()
 		c.fail(works, 0, 1, 2)
-		// Some give back, to the node that lent or to another, and one told twice; then others
-		// ask at once, and those that gave back begin anew.
+		// Some clients give back, to the node that lent or to another, and one gives back twice. Then other
+		// clients ask at once, and the clients that gave back begin again.
 		for _, k := range clients {
 			if k.last == nil || rnd.IntN(2) == 0 {
 				continue

@@ -153,8 +153,7 @@ func TestAWindowIsTakenBackOnlyFromWhoHasIt(t *testing.T) {
 	}
 }
 
-// What was found out of a window is used once: a step of unknown outcome may have made it
-// another's.
+// A returned window is tried once, because a step of unknown outcome may have given it to another client.
 func TestAStepOfUnknownOutcomeUsesAReturnedWindowUp(t *testing.T) {
 	for _, f := range []fault{failsNotApplied, failsButApplied} {
 		c := newCluster(t)

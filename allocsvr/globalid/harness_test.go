@@ -23,7 +23,7 @@ import (
 
 const (
 	testLease = time.Second
-	// storeAhead is how far beyond their clocks the stores let a mark be.
+	// storeAhead bounds how far ahead of their clocks the stores accept a mark.
 	storeAhead = quorum.WorkerAhead
 	patience   = 30 * time.Second
 )
@@ -36,7 +36,7 @@ type cluster struct {
 	wall   *atomic.Int64 // true time, milliseconds since 1970
 	stores []*store
 	group  *quorum.Group
-	pauses clock.Clock // of the nodes, for pauses; nil: the machine's
+	pauses clock.Clock // the clock of the nodes' pauses; if nil, the machine's clock
 
 	mu    sync.Mutex // guards nodes
 	nodes []*node    // all that ever were
@@ -423,7 +423,7 @@ func (n *node) genWithin(d time.Duration, namespace string, count int) ([]snowfl
 	return ids, issue{got.Namespace.Name, got.Layout, got.Datacenter, got.Worker}, nil
 }
 
-// issue is of what the IDs of one call are.
+// issue describes the IDs of one call.
 type issue struct {
 	Namespace, Layout string
 	Datacenter        snowflake.Datacenter

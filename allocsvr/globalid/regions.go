@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// regionsEvery is how often clusters of other regions are asked what they make IDs of.
+	// regionsEvery is the time between two queries of other regions' clusters.
 	regionsEvery = time.Minute
-	// regionsPatience bounds how long they are waited for: a region that is away stops nothing.
+	// regionsPatience bounds the wait for them. A region that is away stops nothing.
 	regionsPatience = 2 * time.Second
-	// regionsFresh is for how long what was heard will do before a datacenter is first used.
+	// regionsFresh bounds the age of the answers when a datacenter is first used.
 	regionsFresh = 5 * time.Second
 )
 
@@ -32,17 +32,17 @@ type Region struct {
 	Ask  func(context.Context) (*pb.SnowflakeNamespacesReply, error)
 }
 
-// abroad compares this cluster with those of other regions. Who would make a conflict is
-// refused: a node whose datacenter its cluster has not used so far. Where it was used nodes go on,
-// and say so, since no other region may stop them. Safe for concurrent use.
+// abroad compares this cluster with the clusters of other regions. It refuses a node whose datacenter would
+// be in conflict and was not used in this cluster so far. If the datacenter was used, nodes go on and
+// report the conflict, because no other region may stop them. Safe for concurrent use.
 type abroad struct {
 	s   *Service
 	all []Region
 
-	mu     sync.Mutex                 // guards all below; not held while anybody is asked
+	mu     sync.Mutex                 // guards all below; not held during queries
 	heard  map[string]regions.Cluster // the last of each address
-	silent map[string]bool            // of each address that was asked, whether it did not answer the last time
-	asked  time.Time                  // when all were last asked; zero: never
+	silent map[string]bool            // by queried address, whether it did not answer the last time
+	asked  time.Time                  // when all were last queried; zero before the first query
 	found  []regions.Conflict         // at the last comparison
 }
 
@@ -80,8 +80,8 @@ func (a *abroad) look(ctx context.Context) {
 	}
 }
 
-// first is what stands against the first use of a datacenter: seq.ErrDatacenterTaken, or why
-// the stores could not tell. Nil where it was used before, and where no other region answers.
+// first returns an error against the first use of a datacenter. The error is seq.ErrDatacenterTaken, or the
+// stores'. It returns nil if the datacenter was used before, or if no other region answers.
 func (a *abroad) first(ctx context.Context, dc namespaces.Datacenter) error {
 	if len(a.all) == 0 {
 		return nil
@@ -99,7 +99,7 @@ func (a *abroad) first(ctx context.Context, dc namespaces.Datacenter) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, c := range a.meets(v, dc) {
-		// What lies behind keeps nobody from another id, which is the cure.
+		// Earlier conflicts do not stop a node with another datacenter id, because that is the cure.
 		if c.HasDatacenter && c.Datacenter.ID == dc.ID || !c.HasDatacenter && unused(v) {
 			return fmt.Errorf("%w: %s: expected a --datacenter-id that no other region has", seq.ErrDatacenterTaken, c)
 		}
@@ -196,7 +196,7 @@ func (a *abroad) own(v *namespaces.View, dc namespaces.Datacenter) regions.Clust
 	return c
 }
 
-// conflicts are those of the last comparison, for people.
+// conflicts returns the conflicts of the last comparison, as text.
 func (a *abroad) conflicts() (all []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -54,7 +54,7 @@ func (c *cluster) floors() quorum.Floors {
 	return quorum.Floors{Worker: uint64(c.wall.Load() + storeAhead.Milliseconds())}
 }
 
-// registers is how many registers the stores have of worker ids.
+// registers returns the number of worker registers at the stores.
 func (c *cluster) registers() int { return len(c.saved()) }
 
 func TestNoIDComesTwiceAfterARestoreWhetherTheBackupKnewTheWorkerIDOrNot(t *testing.T) {

@@ -62,7 +62,7 @@ func TestKnownIDsDecodeAndComposeAsTheirUsersKnowThem(t *testing.T) {
 		layout                       string
 		id                           int64
 		tick                         uint64
-		unixMs                       int64 // 0: not looked at
+		unixMs                       int64 // zero if it is not checked
 		datacenter, worker, sequence uint64
 	}{
 		{layout: "twitter", id: 4194304, tick: 1},

@@ -15,25 +15,25 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Config of one node's endpoint: of its worker ids, and of the namespaces.
+// Config has the settings of the ID service of one node, for its worker ids and the namespaces.
 type Config struct {
 	workers.Config
 	Documents documents.Stores
-	// Namespaces are recorded by Run unless they are already, and stand in place of the
-	// defaults of the same name or alias until then. Version is not looked at.
+	// Namespaces are recorded by Run, unless they are recorded already. Until then they replace the
+	// defaults of the same name or alias. Their Version is ignored.
 	Namespaces []namespaces.Namespace
-	// Caller names the caller of a call, whose share of the worker ids for clients is
-	// bounded. If nil, no share is.
+	// Caller returns the caller of a call, whose share of the worker ids for clients is limited. If nil,
+	// shares are not limited.
 	Caller func(context.Context) workers.Caller
-	// Audit takes down what is handed out; nil: nothing is.
+	// Audit records the IDs that are handed out. If nil, they are not recorded.
 	Audit *audit.Log
-	// Root is where the namespaces are changed, and worker ids given to this Set; nil: the cluster is
-	// alone.
+	// Root is the Set that changes the namespaces and gives worker ids to this Set. If nil, the cluster has
+	// no other Sets.
 	Root namespaces.Root
-	// Cluster is the id of this one, and Regions are nodes of clusters of other regions, which must
-	// make other IDs; none: nobody is looked at.
+	// Cluster is the id of this cluster. Regions are nodes of other regions' clusters, which must make
+	// other IDs. If there are no Regions, no cluster is queried.
 	Cluster string
-	Life    seq.Incarnation // of this one
+	Life    seq.Incarnation // of this cluster
 	Regions []Region
 }
 
@@ -103,8 +103,8 @@ func (s *Service) Run(ctx context.Context) error {
 	return nil
 }
 
-// stop ends all background work and has every later request refused. What is held
-// stays so at the stores.
+// stop ends all background work and refuses later requests. The stores keep the registers of the node's
+// worker ids.
 func (s *Service) stop() {
 	s.workers.Stop()
 	s.end()

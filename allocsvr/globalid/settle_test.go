@@ -49,8 +49,8 @@ func with(t *testing.T, name, text string) func(*Config) {
 	}
 }
 
-// What it would write meets what the Sets tell: another layout of the same version, under which the
-// bits of a worker id are those of a datacenter, and both make the same IDs.
+// The layout that the root would write contradicts the Sets' layout of the same version. Worker id bits of
+// one layout are datacenter bits of the other, so both would make the same IDs.
 func TestARootThatWasRestoredWritesNothingBeforeTheOtherSetsTold(t *testing.T) {
 	g := newGroup(t, 2)
 	book := g.book()
@@ -102,7 +102,7 @@ func TestARootThatWasRestoredWritesNothingBeforeTheOtherSetsTold(t *testing.T) {
 	}
 }
 
-// What is configured is recorded once the root is settled, by a node that runs since before.
+// A node that has run since before the root was settled records the configured namespaces after that.
 func TestWhatIsConfiguredIsRecordedOnceTheRootIsSettled(t *testing.T) {
 	g := newGroup(t, 2)
 	g.restored.Store(true)
@@ -121,7 +121,7 @@ func TestWhatIsConfiguredIsRecordedOnceTheRootIsSettled(t *testing.T) {
 	})
 }
 
-// Whoever finds an allotment half done goes on.
+// A node that finds an allotment half done finishes it.
 func TestAnAllotmentThatADeadNodeBeganIsFinishedByAnother(t *testing.T) {
 	g := newGroup(t, 2)
 	book := g.book()
@@ -139,8 +139,8 @@ func TestAnAllotmentThatADeadNodeBeganIsFinishedByAnother(t *testing.T) {
 	}
 }
 
-// In the backup of a root an allotment is half done that has been finished since. What the Set tells is
-// what became of it.
+// The backup of a root has an allotment half done that has been finished since. The Set's report shows how
+// the allotment ended.
 func TestARootIsSettledThoughItsBackupIsFromAmidAnAllotment(t *testing.T) {
 	for what, reserved := range map[string]namespaces.Allotment{
 		"what the Set has":   {Namespace: "orders", Cluster: "1", First: 6, Last: 7},

@@ -3,13 +3,13 @@ package main
 // identityMutants break the identity of a cluster and of its stores: how stores are bound to each
 // other, and that an address is no identity.
 var identityMutants = []mutant{
-	{rule: "binding-in-two-steps", name: "a store votes when it is bound", file: "storesvr/members.go", in: []string{"storesvr"}, edits: []edit{
+	{rule: "binding-in-two-steps", name: "a store votes when it is bound", file: "storesvr/members.go", in: []string{"storesvr"}, sim: true, edits: []edit{
 		{"	case m.Pending:\n		return false, \"bound: waiting to hear that all its fellow members are\"\n", ""}}},
-	{rule: "binding-in-two-steps", name: "complete is told before all are bound", file: "internal/wire/storeclient/bind.go", in: []string{"storesvr"}, edits: []edit{
+	{rule: "binding-in-two-steps", name: "complete is told before all are bound", file: "internal/wire/storeclient/bind.go", in: []string{"storesvr"}, sim: true, edits: []edit{
 		{"s.binding(members, originOf(there))); s.err != nil {\n			return\n		}\n", "s.binding(members, originOf(there))); s.err != nil {\n			break\n		}\n"}}},
-	{rule: "binding-in-two-steps", name: "binding goes on after a store that does not say yes", file: "internal/wire/storeclient/bind.go", in: []string{"storesvr"}, edits: []edit{
+	{rule: "binding-in-two-steps", name: "binding goes on after a store that does not say yes", file: "internal/wire/storeclient/bind.go", in: []string{"storesvr"}, sim: true, edits: []edit{
 		{"s.binding(members, originOf(there))); s.err != nil {\n			return\n		}\n	}\n", "s.binding(members, originOf(there))); s.err != nil {\n			continue\n		}\n	}\n	if len(answered(there)) < len(there) {\n		return\n	}\n"}}},
-	{rule: "binding-in-two-steps", name: "stores are bound in the order of the configuration", file: "internal/wire/storeclient/bind.go", in: []string{"storesvr"}, edits: []edit{
+	{rule: "binding-in-two-steps", name: "stores are bound in the order of the configuration", file: "internal/wire/storeclient/bind.go", in: []string{"storesvr"}, sim: true, edits: []edit{
 		{"return cmp.Compare(a.id.UUID, b.id.UUID) })\n	var", "return 0 })\n	var"}}},
 	{rule: "binding-in-two-steps", name: "a store that is not bound takes complete for a bind", file: "storesvr/members.go", in: []string{"internal/wire/storeclient"}, edits: []edit{
 		{"	case own.Version == 0 && step == pb.BindStep_BIND_STEP_COMPLETE:\n", "	case false:\n"}}},

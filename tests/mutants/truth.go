@@ -5,6 +5,10 @@ package main
 var truthMutants = []mutant{
 	{rule: "one-bound-of-clocks", name: "on etcd any mark is taken", file: "internal/etcd/etcdstore/walls.go", in: []string{"internal/etcd/etcdstore"}, edits: []edit{
 		{"	if beyond*2 < len(votes) ||", "	if beyond >= 0 ||"}}},
+	{rule: "status-names-clocks", name: "stores are compared with the node that answers", file: "internal/ops/survey/clocks.go", in: []string{"internal/ops/survey"}, edits: []edit{
+		{"	middle := known[len(known)/2].GetClockAheadMs()\n", "	middle := int64(0)\n"}}},
+	{rule: "status-names-clocks", name: "two stores have a median", file: "internal/ops/survey/clocks.go", in: []string{"internal/ops/survey"}, edits: []edit{
+		{"	if len(known) < 3 {\n", "	if len(known) < 2 {\n"}}},
 	{rule: "one-bound-of-clocks", name: "a clock that jumped vouches for itself", file: "internal/etcd/etcdstore/walls.go", in: []string{"internal/etcd/etcdstore"}, edits: []edit{
 		{"	own.wall = w.steady().UnixMilli()\n", "	own.wall = w.wall().UnixMilli()\n"}}},
 	{rule: "one-bound-of-clocks", name: "of two clocks the younger decides", file: "internal/etcd/etcdstore/walls.go", in: []string{"internal/etcd/etcdstore"}, edits: []edit{

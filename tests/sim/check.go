@@ -105,6 +105,10 @@ func (c *checker) answer(h *host, life int, k *call, msg, reply proto.Message) {
 		return
 	}
 	switch reply := reply.(type) {
+	case *pb.DescribeReply:
+		if reply.GetVoting() {
+			h.w.check.eras.bound(h, h.disk.meta().Members)
+		}
 	case *pb.NextReply:
 		req := msg.(*pb.NextRequest)
 		key := callerKey(req.GetSpace(), req.GetUid(), req.GetKey())

@@ -24,6 +24,9 @@ func (b *database) Commit(u disk.Update) (commits uint64, err error) {
 		if u.Floors != nil {
 			b.d.w.check.eras.floored(b.d, u.Floors.Floors)
 		}
+		if u.Members != nil && !u.Members.Pending {
+			b.d.w.check.eras.bound(b.d.h, *u.Members)
+		}
 	})
 	if err != nil {
 		return 0, err

@@ -173,6 +173,13 @@ func (d *simDisk) remember() {
 	}
 }
 
+// forget drops what could be put back.
+func (d *simDisk) forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.old = nil
+}
+
 // putBack restores an earlier content; false if there is none that can be found out: by what
 // so many fellow stores have on their disks that one of them is asked before the copy votes.
 // Decision 008 promises that, and nothing of what the store did unheard.

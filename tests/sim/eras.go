@@ -40,9 +40,19 @@ func (es *eras) home(uuid string, h *host) {
 	es.homes[uuid] = h
 }
 
-// listed takes in that a store has a member list, which proves that it was decided. One
-// version is one list, and it overlaps with the one before.
+// at is the machine of the store with the uuid; nil if there is none.
+func (es *eras) at(uuid string) *host {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	return es.homes[uuid]
+}
+
+// listed takes in that a store has a member list, which proves that it was decided unless it is
+// pending. One version is one list, and it overlaps with the one before.
 func (es *eras) listed(h *host, id disk.Identity, m disk.Members) {
+	if m.Pending {
+		return
+	}
 	next := quorum.MemberList{Version: m.Version, R: m.R, W: m.W, Members: m.List}
 	if m.W == 0 {
 		next.R, next.W = id.R, id.W

@@ -18,12 +18,12 @@ type faults struct {
 	seesaw bool    // one is played
 }
 
-// arm puts a schedule into force.
+// arm puts a schedule into force, whose times count from now on.
 func (fs *faults) arm(faults []Fault) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	for _, f := range faults {
-		fs.after(f.At-fs.now(), func() {
+		fs.after(f.At, func() {
 			if f.Point == "" {
 				fs.inject(f)
 				return

@@ -31,7 +31,8 @@ const (
 	operatorHost
 	routerHost
 	coordinatorHost
-	hostKinds = iota
+	binderHost // binds new stores, or has a store that was made twice
+	hostKinds  = iota
 )
 
 // host is a machine with at most one process. life fences the former process: messages and writes of

@@ -32,7 +32,11 @@ func (b *onStores) assemble(m seq.Mapping) {
 	for i, member := range members {
 		h := w.hosts.add(storeHost, member.Name, i)
 		h.disk = newDisk(w, h)
-		h.disk.format(member.UUID, &disk.Members{Version: w.ident.Ref.Members, List: members}) // bound from the start
+		bound := &disk.Members{Version: w.ident.Ref.Members, List: members}
+		if b.opts.Unbound {
+			bound = nil
+		}
+		h.disk.format(member.UUID, bound)
 	}
 	if b.opts.Care {
 		w.ops.assemble()

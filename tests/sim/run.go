@@ -34,6 +34,7 @@ type Options struct {
 	// Rehash has string keys hashed under new secrets now and then, and StoreClock has the wall
 	// clock of one store wrong in runs with operators.
 	Rehash, StoreClock bool
+	Unbound            bool // the stores are bound first, by several at once, and some were made twice
 	Late               bool // a space is added while it runs, with operators and one cluster
 	Scarce             bool // until all is healed, nodes have hardly any memory for counters, and fold them
 	Trace              bool // keep the events; Result.Events reads them
@@ -116,6 +117,8 @@ func OptionsOf(seed uint64) Options {
 	}
 	o.Rehash, o.StoreClock = rng.IntN(3) == 0, rng.IntN(2) == 0
 	o.Late = o.Care && rng.IntN(2) == 0
+	rng = rand.New(rand.NewPCG(seed, 0xb17d))
+	o.Unbound = rng.IntN(3) == 0
 	return o
 }
 
@@ -123,7 +126,7 @@ func OptionsOf(seed uint64) Options {
 func (o Options) On(e Engine) Options {
 	o.Engine = cmp.Or(e, StoreEngine)
 	o.Care = o.Care && o.Engine != EtcdEngine
-	o.Late = o.Late && o.Engine == StoreEngine
+	o.Late, o.Unbound = o.Late && o.Engine == StoreEngine, o.Unbound && o.Engine == StoreEngine
 	if o.Engine == EtcdEngine && o.Stores%2 == 0 { // members of an etcd are odd in number
 		o.Stores--
 	}
@@ -170,6 +173,10 @@ func Run(o Options, dir string) Result {
 	}
 	w.assemble()
 	w.work.Go(w.loop)
+	if o.Unbound && !w.back.(*onStores).bind() {
+		w.conclude()
+		return w.result(nil)
+	}
 	for _, one := range w.sets {
 		one.back.begin()
 		for _, h := range one.hosts.of(allocHost) {

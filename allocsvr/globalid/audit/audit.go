@@ -1,17 +1,17 @@
-// Package audit writes down which snowflake IDs were handed out to whom, as JSON lines.
+// Package audit records, as JSON lines, which snowflake IDs were handed out to which caller.
 //
 // It guarantees that
 //
-//   - handing out IDs never waits for a disk: what does not fit the queue is left out and
-//     counted;
-//   - the files together take no more than Config says: the oldest is removed;
+//   - handing out IDs never waits for a disk. Lines that do not fit into the queue are left
+//     out and counted;
+//   - the files together take no more than Config says, because the oldest is removed;
 //   - a line is in one file, whole, unless the machine stops in the middle of it;
-//   - the lines go to the file of that name. A file that was moved away or deleted is
+//   - the lines go to the file at the configured path. A file that was moved away or deleted is
 //     followed by a new one within a second;
 //   - a line that could not be written is counted.
 //
-// What it does not guarantee is that all is written down: a killed process loses what was in
-// its queue, a full disk what comes meanwhile. It is for looking up, and no rule rests on it.
+// It does not guarantee that every ID is recorded. A killed process loses its queue, and a full disk loses
+// the lines that come meanwhile. The audit is for looking up, and no rule rests on it.
 //
 // What belongs here: the lines and their files. What does not: what is handed out.
 package audit
@@ -48,12 +48,12 @@ const (
 
 // Config says where the lines go.
 type Config struct {
-	Path  string // of the newest file; the older ones have .1, .2 ... behind it
-	Bytes int64  // of one file; 0: DefaultBytes
-	Files int    // beside the newest; 0: DefaultFiles
+	Path  string // of the newest file; the older files have the suffixes .1, .2 ...
+	Bytes int64  // size of one file; zero means DefaultBytes
+	Files int    // number beside the newest; zero means DefaultFiles
 }
 
-// Validate is seq.ErrBadArgument for what cannot be. A Config without a Path means no log.
+// Validate returns seq.ErrBadArgument for invalid settings. A Config without a Path means no log.
 func (c Config) Validate() error {
 	switch {
 	case c.Bytes != 0 && c.Bytes < MinBytes:
@@ -78,7 +78,7 @@ const (
 type Note struct {
 	At         time.Time
 	Kind       Kind
-	Agent      string // as it calls itself; empty: it has not
+	Agent      string // the agent's name for itself; may be empty
 	Caller     string // the principal, as far as it is known
 	Namespace  string
 	Datacenter snowflake.Datacenter
@@ -88,7 +88,7 @@ type Note struct {
 	Last       snowflake.ID
 }
 
-// line is how a run of IDs is written.
+// line is the JSON of a run of IDs.
 type line struct {
 	Time       string               `json:"time"`
 	Kind       Kind                 `json:"kind"`
@@ -103,7 +103,7 @@ type line struct {
 	Count      int                  `json:"count,omitempty"`  // of Issued
 }
 
-// Log is the files. A nil Log takes nothing. Safe for concurrent use.
+// Log writes the files. A nil Log ignores all notes. Safe for concurrent use.
 type Log struct {
 	cfg     Config
 	log     *slog.Logger
@@ -112,7 +112,7 @@ type Log struct {
 	written atomic.Uint64
 	dropped atomic.Uint64
 
-	file *os.File  // this and all below are Run's; nil: it cannot be written
+	file *os.File  // used by Run only, like all below; nil while it cannot be written
 	held []byte    // lines in memory
 	size int64     // of file, without held
 	bad  time.Time // when the file failed last
@@ -146,7 +146,7 @@ func (l *Log) Note(n Note) {
 	}
 }
 
-// Reopen has Run close the file and open the one of that name. It does not wait.
+// Reopen makes Run close the file and open its path again. It does not wait.
 func (l *Log) Reopen() {
 	if l == nil {
 		return

@@ -11,54 +11,54 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// Allotment is neighbouring worker ids that a Set other than the root has for good, in one
-// namespace and datacenter.
+// Allotment is a range of worker ids that a Set other than the root has for good, in one namespace and
+// datacenter.
 type Allotment struct {
 	Namespace  string               `json:"namespace"`
 	Datacenter snowflake.Datacenter `json:"datacenter"`
-	Cluster    string               `json:"cluster"` // id of the Set's
+	Cluster    string               `json:"cluster"` // the id of the Set's cluster
 	First      snowflake.Worker     `json:"first"`
 	Last       snowflake.Worker     `json:"last"`
-	// Above is a mark, Unix milliseconds, at or above that of each ID which the root made under
-	// them; those of the Set are above. 0: a node of the root may still use one, so nobody may.
+	// Above is a mark in Unix milliseconds. The IDs that the root made under these worker ids have marks at
+	// or below it, and the Set's IDs have marks above it. If zero, a node of the root may still use one of
+	// the worker ids, so no node of the Set may.
 	Above uint64 `json:"above_ms,omitempty"`
-	// Number tells what one call of Reserve made from all else, until it is confirmed; 0 then, and in
-	// documents of before.
+	// Number identifies the call of Reserve that made the allotment, until it is confirmed. It is 0 after
+	// that, and in documents of older builds.
 	Number uint64 `json:"number,omitempty"`
 }
 
-// Size is how many worker ids it is.
+// Size returns the number of worker ids.
 func (a Allotment) Size() uint64 { return uint64(a.Last-a.First) + 1 }
 
-// String is for people.
+// String returns a text for people.
 func (a Allotment) String() string {
 	return fmt.Sprintf("worker ids %d to %d of namespace %q in datacenter %d", a.First, a.Last, a.Namespace, a.Datacenter)
 }
 
-// pooled says whether worker ids of both are out of one pool.
+// pooled reports whether the worker ids of both are in one pool.
 func (a Allotment) pooled(b Allotment) bool {
 	return a.Namespace == b.Namespace && a.Datacenter == b.Datacenter
 }
 
-// meets says whether a worker id is in both.
+// meets reports whether a worker id is in both.
 func (a Allotment) meets(b Allotment) bool {
 	return a.pooled(b) && a.First <= b.Last && b.First <= a.Last
 }
 
-// Span is neighbouring worker ids, of which IDs begin above a mark, Unix milliseconds.
+// Span is a range of worker ids whose IDs begin above a mark, in Unix milliseconds.
 type Span struct {
 	First, Last snowflake.Worker
 	Above       uint64
 }
 
-// Size is how many worker ids it is.
+// Size returns the number of worker ids.
 func (s Span) Size() uint64 { return uint64(s.Last-s.First) + 1 }
 
-// Own is the worker ids of one namespace and datacenter that nodes of this cluster may use, in
-// order.
+// Own lists the worker ids of one namespace and datacenter that nodes of this cluster may use, in order.
 type Own []Span
 
-// Size is how many there are.
+// Size returns the number of worker ids.
 func (o Own) Size() (n uint64) {
 	for _, s := range o {
 		n += s.Size()
@@ -135,9 +135,9 @@ func (d directory) told(cluster string) directory {
 	return d
 }
 
-// merge takes over what another directory says: namespaces that are newer there, datacenters and
-// allotments. What is allotted there is confirmed, which ended all reservations that it meets.
-// seq.ErrUnsafeChange, seq.ErrDatacenterTaken: they contradict each other.
+// merge adds the contents of another directory: newer namespaces, datacenters and allotments. An allotment
+// there is confirmed, and its confirmation ended all reservations that it meets. If the directories
+// contradict each other, merge returns seq.ErrUnsafeChange or seq.ErrDatacenterTaken.
 func (d directory) merge(other directory) (next directory, changed bool, err error) {
 	next = d
 	if other.Kept > d.Kept {
@@ -197,9 +197,9 @@ func (d directory) join() (directory, error) {
 	return directory{Format: format, Member: true}, nil
 }
 
-// Mine says whether nodes of this cluster may use a worker id, as it is now. Whoever is told so
-// after W stores promised it the worker id's register keeps the others away from it: an allotment
-// is recorded before the root gains the registers for it. Errors as of Record.
+// Mine returns nil if nodes of this cluster may use a worker id at present. A node that calls it after W
+// stores have promised it the worker id may use the id, because an allotment is recorded before the root
+// acquires the registers for it. Mine returns the errors of Record.
 func (c *Catalog) Mine(ctx context.Context, ns Namespace, dc snowflake.Datacenter, w snowflake.Worker) error {
 	v, err := c.Load(ctx)
 	if err != nil {
@@ -249,8 +249,8 @@ func (c *Catalog) Join(ctx context.Context) error {
 	})
 }
 
-// Gave says whether a cluster has worker ids of the root's, or is about to. Errors as of
-// documents.Document.Load.
+// Gave reports whether a cluster has worker ids of the root, or is about to have some. It returns the
+// errors of documents.Document.Load.
 func (c *Catalog) Gave(ctx context.Context, cluster string) (bool, error) {
 	v, err := c.Load(ctx)
 	return err == nil && slices.ContainsFunc(v.Allotments, func(a Allotment) bool { return a.Cluster == cluster }), err
@@ -328,8 +328,9 @@ func (c *Catalog) Reserve(ctx context.Context, a Allotment) (Allotment, error) {
 	})
 }
 
-// Confirm ends what one call of Reserve began, not what another one did of the same worker ids: of the allotment is left what no node of the root can use any more,
-// nil: nothing.
+// Confirm ends the reservation of one call of Reserve, but not another reservation of the same worker ids.
+// The allotment left has the worker ids that no node of the root can use any more. It is nil if there are
+// none.
 func (c *Catalog) Confirm(ctx context.Context, reserved Allotment, left *Allotment) error {
 	return c.change(ctx, func(v *View) (d directory, changed bool, err error) {
 		if !slices.Contains(v.Allotments, reserved) {

@@ -10,13 +10,13 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// AllotmentRequest is what a Set asks the root for.
+// AllotmentRequest is a Set's request to the root.
 type AllotmentRequest struct {
-	Namespace  string     // empty: to hear of the namespaces, and of what it has
+	Namespace  string     // if empty, the Set asks only for the namespaces and its allotments
 	Datacenter Datacenter // of the node that asks
-	// Have is how many worker ids the Set has, which are not enough.
+	// Have is the number of worker ids that the Set has, which is not enough.
 	Have uint64
-	// Worker is the only one that will do; nil: any will.
+	// Worker is the only acceptable worker id. If nil, every worker id is acceptable.
 	Worker *snowflake.Worker
 }
 
@@ -44,15 +44,15 @@ func (c *Catalog) ask(ctx context.Context, w AllotmentRequest) error {
 	})
 }
 
-// hearPause is for how long the root is not asked again about a namespace, or for those that there are,
-// when what was wanted did not come of it: a flood of calls is not one for the root.
+// hearPause is the pause before the root is asked again about a namespace, or about all namespaces, after
+// it was asked in vain. So a flood of calls does not become a flood at the root.
 const hearPause = time.Second
 
-// heard is what became of asking the root about one namespace.
+// heard is the result of asking the root about one namespace.
 type heard struct {
 	asking chan struct{} // cap 1: held by the call that asks, and guards the two below
-	vain   time.Time     // when it was last asked in vain; zero: never, or not since it helped
-	err    error         // of then
+	vain   time.Time     // when the root was last asked in vain; zero if it never was, or has helped since
+	err    error         // of that time
 }
 
 // hear asks the root, unless another call has got what is wanted meanwhile, or has asked in vain a
@@ -112,12 +112,13 @@ func (c *Catalog) More(ctx context.Context, name string, have Own) (own Own, err
 	return own, err
 }
 
-// maxAskedAhead is for how many namespaces a Set asks ahead of need. Each allotment costs the root registers.
+// maxAskedAhead bounds the namespaces that a Set asks for ahead of need. Each allotment costs the root
+// registers.
 const maxAskedAhead = 128
 
-// askAhead has a Set ask the root for worker ids of each namespace that is recorded and of which it has none,
-// so that it makes IDs also if the root is dead when a caller comes. It reports whether there is no point in asking
-// again soon: the root answered, or this is the root.
+// askAhead asks the root, from another Set, for worker ids of each recorded namespace of which the Set has
+// none. So the Set can make IDs even if the root is dead when a caller comes. askAhead returns true if it
+// need not ask again soon, because the root answered or this is the root.
 func (c *Catalog) askAhead(ctx context.Context, v *View) (done bool) {
 	if c.cfg.Root.Elsewhere() == nil {
 		return true

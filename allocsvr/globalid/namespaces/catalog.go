@@ -15,42 +15,43 @@ import (
 )
 
 const (
-	// followEvery is how often changes of the namespaces are looked for.
+	// followEvery is the time between two looks for changes of the namespaces.
 	followEvery = 10 * time.Second
-	// FollowedWithin is how long a Set that reaches the root, and a node of a build of before, may take to go by a
-	// change.
+	// FollowedWithin bounds the time after which a Set that reaches the root, or a node of an older build,
+	// uses a change.
 	FollowedWithin = followEvery + time.Second
-	// followPause is after a load that failed.
+	// followPause is the pause after a load that failed.
 	followPause = time.Second
 )
 
-// Config is what a Catalog is made of. All is required but Configured, First and Root.
+// Config holds the parts of a Catalog. All fields except Configured, First and Root are required.
 type Config struct {
 	Life      context.Context // of the node
 	Documents documents.Stores
 	Session   seq.Session
 	Node      Node
-	// Configured are recorded by Follow unless they are already, and stand in place of the
-	// defaults of the same name or alias until then. Version is not looked at.
+	// Configured are recorded by Follow, unless they are recorded already. Until then they replace the
+	// defaults of the same name or alias. Their Version is ignored.
 	Configured []Namespace
-	// First is what stands against the first use of a datacenter, this node's or, at the root, one of
-	// another Set; nil: nothing.
+	// First returns an error against the first use of a datacenter by this node or, at the root, by another
+	// Set. If nil, every use is allowed.
 	First  func(context.Context, Datacenter) error
-	OnNew  func(*View) // told of each version that is newer than all before, one call at a time
-	Root   Root        // nil: the cluster is alone
+	OnNew  func(*View) // called with each newer version, one call at a time
+	Root   Root        // if nil, the cluster has no other Sets
 	Wall   func() time.Time
 	Logger *slog.Logger
 }
 
-// Root is what a node knows of the root Set.
+// Root calls the root Set, and knows where it is.
 type Root interface {
-	// Elsewhere is nil if this cluster is the root, or alone; else it says where that is.
+	// Elsewhere returns nil if this cluster is the root or has no other Sets. Otherwise the error says
+	// where the root is.
 	Elsewhere() error
-	// Ask asks the root, and gives what Catalog.Told gave there.
+	// Ask asks the root, and returns the result of Catalog.Told there.
 	Ask(context.Context, AllotmentRequest) ([]byte, error)
-	// Settled is nil unless this is the root, and its map of Sets is that of a backup.
+	// Settled returns an error if this is the root and its map of Sets is from a backup.
 	Settled(context.Context) error
-	// Name is that of the Set of a cluster; empty: it is not known.
+	// Name returns the name of a cluster's Set, or "" if it is not known.
 	Name(cluster string) string
 }
 
@@ -71,15 +72,14 @@ func (Alone) Ask(context.Context, AllotmentRequest) ([]byte, error) {
 	return nil, fmt.Errorf("%w: this cluster is alone, and has no root Set to ask", seq.ErrBadArgument)
 }
 
-// Catalog is the namespaces as one node knows and changes them. What is done with a namespace
-// that is known from memory is safe: a worker id is acquired under what the document says at
-// that moment. Safe for concurrent use.
+// Catalog holds the namespaces as one node knows them, and changes them. A node may act on a namespace from
+// memory, because a worker id is acquired under the document of that moment. Safe for concurrent use.
 type Catalog struct {
 	*documents.Document[*View]
 	cfg    Config
 	offers []Namespace
 
-	heard sync.Map // of *heard by the namespace that the root was asked about
+	heard sync.Map // *heard by the namespace that the root was asked about
 }
 
 // New makes a Catalog that knows the offers alone. seq.ErrBadArgument, seq.ErrBadLayout.
@@ -160,7 +160,7 @@ func (c *Catalog) record(ctx context.Context, name string, node Node) (ns Namesp
 			if d, err = d.join(); err != nil {
 				return d, false, err
 			}
-			v = newView(d, c.offers) // that of v, or it is older than the Record
+			v = newView(d, c.offers) // v, unless v is older than the Record
 		}
 		if err := d.kept(c.cfg.Wall()); err != nil {
 			return d, false, err

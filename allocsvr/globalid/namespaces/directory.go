@@ -20,7 +20,7 @@ var ErrBadDirectory = errors.New("document of namespaces not readable")
 // Datacenter is an id and the name that it was first used under.
 type Datacenter struct {
 	ID   snowflake.Datacenter `json:"id"`
-	Name string               `json:"name,omitempty"` // "": of nodes without a name
+	Name string               `json:"name,omitempty"` // "" for nodes without a name
 }
 
 // directory is the document of namespaces. It is a value: changes return another.
@@ -31,16 +31,16 @@ type directory struct {
 	Format      int          `json:"format"`
 	Namespaces  []Namespace  `json:"namespaces,omitempty"`  // by name
 	Datacenters []Datacenter `json:"datacenters,omitempty"` // by id
-	// Member: of a Set that is not the root. Its worker ids are those of Allotments; of the root,
-	// and of a cluster that is alone, they are all others.
+	// Member is true in a Set that is not the root. Its worker ids are in Allotments. The root, or a
+	// cluster without other Sets, has all other worker ids.
 	Member     bool        `json:"member,omitempty"`
 	Allotments []Allotment `json:"allotments,omitempty"` // by namespace, datacenter and first worker id
-	// Kept is until when the root makes no IDs and allots none, Unix milliseconds: a Set that was
-	// restored as well may have forgotten worker ids, and windows of them may be in use until then.
+	// Kept is the time, in Unix milliseconds, until which the root makes no IDs and allots no worker ids.
+	// Another restored Set may have forgotten worker ids whose windows are in use until then.
 	Kept uint64 `json:"kept_until_ms,omitempty"`
 }
 
-// kept is seq.ErrWorkersKept before that.
+// kept returns seq.ErrWorkersKept before the time Kept.
 func (d directory) kept(now time.Time) error {
 	if d.Kept <= uint64(max(0, now.UnixMilli())) {
 		return nil
@@ -145,8 +145,8 @@ func (d directory) put(ns Namespace, version uint64) (directory, Namespace, erro
 	return d, ns, err
 }
 
-// with is the directory with the namespace in place of the one of its name: seq.ErrBadArgument
-// if there is no room.
+// with returns the directory with the namespace added, or replaced if its name is there. It returns
+// seq.ErrBadArgument if there is no room.
 func (d directory) with(ns Namespace) (directory, error) {
 	rest := slices.DeleteFunc(slices.Clone(d.Namespaces), func(other Namespace) bool { return other.Name == ns.Name })
 	if len(rest) >= Max {

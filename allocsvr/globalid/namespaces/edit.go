@@ -58,7 +58,7 @@ type Edit struct {
 	Name                       string
 	Alias                      uint32
 	Layout, Overflow, Rollback string
-	Version                    uint64 // that it has now; 0: not recorded
+	Version                    uint64 // the present version; zero if it is not recorded
 }
 
 // over is the namespace with the edits. seq.ErrBadLayout.

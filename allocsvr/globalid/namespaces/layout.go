@@ -8,10 +8,10 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// Names are what the errors of package snowflake are called on the wire.
+// Names maps errors of package snowflake to errors on the wire.
 type Names []struct{ Local, Wire error }
 
-// Reading are those of a caller that looks at an ID, at its parts or at a layout.
+// Reading has the errors for a caller that reads an ID, its parts or a layout.
 var Reading = Names{
 	{snowflake.ErrTimeExhausted, seq.ErrTimeExhausted},
 	{snowflake.ErrLayout, seq.ErrBadLayout},
@@ -28,7 +28,8 @@ var Reading = Names{
 	{snowflake.ErrTextOverflow, seq.ErrBadID},
 }
 
-// Name adds the wire's sentinel to an error. One that has none, and nil, stay as they are.
+// Name wraps an error with its sentinel for the wire. An error without a sentinel, and nil, stay as they
+// are.
 func (n Names) Name(err error) error {
 	for _, p := range n {
 		if errors.Is(err, p.Local) {
@@ -38,7 +39,7 @@ func (n Names) Name(err error) error {
 	return err
 }
 
-// ParseLayout reads a preset's name or a layout's text: seq.ErrBadLayout.
+// ParseLayout parses a preset's name or a layout's text. It returns seq.ErrBadLayout.
 func ParseLayout(text string) (snowflake.Layout, error) {
 	if l, err := snowflake.Preset(text); err == nil {
 		return l, nil
@@ -47,7 +48,7 @@ func ParseLayout(text string) (snowflake.Layout, error) {
 	return l, Reading.Name(err)
 }
 
-// ParseReadable is ParseLayout for looking at IDs only, also at those of 64 bits.
+// ParseReadable is ParseLayout for reading IDs only. It accepts layouts of 64 bits, too.
 func ParseReadable(text string) (snowflake.Layout, error) {
 	if l, err := snowflake.ReadPreset(text); err == nil {
 		return l, nil

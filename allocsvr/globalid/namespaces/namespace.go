@@ -13,19 +13,20 @@ import (
 // Default is the namespace of a request that names none.
 const Default = "default"
 
-// Max is how many may be recorded.
+// Max bounds the recorded namespaces.
 const Max = 1024
 
-// Namespace is a set of IDs of one layout: within it no ID is handed out twice.
+// Namespace is a set of IDs of one layout. Within it no ID is handed out twice.
 type Namespace struct {
 	Name string `json:"name"` // a-z, then up to 63 of a-z 0-9 . _ -
-	// Alias is its number for callers that know namespaces by number; 0: none. Two
-	// namespaces never have the same, and it never changes.
+	// Alias is its number for callers that know namespaces by number. Zero means no number. No two
+	// namespaces have the same number, and it never changes.
 	Alias   uint32           `json:"alias,omitempty"`
 	Layout  snowflake.Layout `json:"layout"`  // with the policies
-	Version uint64           `json:"version"` // counts its changes; 0: not recorded
-	// Retired is when it was retired, Unix milliseconds; 0: it is in use. A retired one hands
-	// out nothing; its worker registers stay, so that no ID repeats should it go on.
+	Version uint64           `json:"version"` // counts its changes; zero if it is not recorded
+	// Retired is when the namespace was retired, in Unix milliseconds. Zero means that it is in use. A
+	// retired namespace hands out nothing. Its worker registers stay, so that no ID repeats if the
+	// namespace goes on.
 	Retired int64 `json:"retired_ms,omitempty"`
 }
 
@@ -66,12 +67,13 @@ func (ns Namespace) InUse() error {
 	return fmt.Errorf("namespace %q: %w on %s", ns.Name, seq.ErrRetired, time.UnixMilli(ns.Retired).UTC().Format(time.RFC3339))
 }
 
-// EpochTolerance is how far ahead of a node's clock the epoch of a new namespace may be, because clocks differ.
+// EpochTolerance bounds how far the epoch of a new namespace may be ahead of a node's clock, because clocks
+// differ.
 const EpochTolerance = 10 * time.Minute
 
-// lasts is nil, or a seq.ErrTimeExhausted for a layout that has no tick left, or a seq.ErrBadLayout for one
-// that has not begun: the namespace could hand out nothing, and its layout could never be changed. A namespace that is
-// not sound has an error of its own.
+// lasts returns seq.ErrTimeExhausted for a layout without ticks left, and seq.ErrBadLayout for a layout
+// that has not begun. Such a namespace could hand out nothing, and its layout could never be changed. An
+// invalid namespace has an error of its own.
 func (ns Namespace) lasts(now time.Time) error {
 	if err := ns.validate(); err != nil {
 		return err
@@ -111,8 +113,8 @@ func (ns Namespace) agrees(have Namespace) error {
 	return nil
 }
 
-// Ref is how a caller names a namespace: by name, by alias, or by neither for
-// Default. If both are given, both must be right.
+// Ref names a namespace by name or by alias. If both are given, both must be right. If neither is given,
+// Ref means Default.
 type Ref struct {
 	Name  string
 	Alias uint32

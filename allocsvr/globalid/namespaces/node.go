@@ -13,7 +13,7 @@ type Node struct {
 	// Datacenter goes into the IDs of layouts that have that field. Its id is bound to its
 	// name, "" for none, at its first use in the cluster.
 	Datacenter Datacenter
-	// Worker is the only worker id to be used; nil: any free one.
+	// Worker is the only worker id to be used. If nil, any free worker id is used.
 	Worker *snowflake.Worker
 }
 
@@ -38,8 +38,8 @@ func (n Node) Fits(l snowflake.Layout) error {
 	return nil
 }
 
-// DatacenterIn is the datacenter of the node's IDs in the layout. Without that field all
-// datacenters share one pool of worker ids, that of 0, as their IDs do.
+// DatacenterIn returns the datacenter of the node's IDs in the layout. If the layout has no datacenter
+// field, it returns 0, because all datacenters then share one pool of worker ids.
 func (n Node) DatacenterIn(l snowflake.Layout) snowflake.Datacenter {
 	if !l.HasDatacenter() {
 		return 0

@@ -1,22 +1,22 @@
-// Package regions compares what independent clusters make their global IDs of: those of two
-// regions, with no stores or Sets in common, must not have one datacenter id, or IDs repeat.
+// Package regions compares the global IDs of independent clusters. The clusters of two regions, which have
+// no stores or Sets in common, must not share a datacenter id. Otherwise IDs repeat.
 //
 // Two layouts differ for certain only if some bit that both give to the datacenter differs
 // (snowflake.Layout.Apart). Everything else is a conflict:
 //
 //   - A node does not start if its datacenter id was not used here and another region has
-//     it. A running one makes no IDs.
+//     it. A running node makes no IDs.
 //   - If both regions used the id, IDs continue. The log, a metric, an alert and seqctl
 //     status name the conflict.
-//   - A node may start with another id in place of one in conflict.
-//   - A region that does not answer holds up nothing for longer than 2 s, and what it told
-//     before holds.
+//   - A node may start with another id in place of an id in conflict.
+//   - A region that does not answer delays a node by at most 2 s, and its earlier answers
+//     still count.
 //
-// A cluster knows which ids were used, and not which ones still are. So a conflict stays until
-// the namespaces are retired on one side.
+// A cluster knows which ids were used, and not which ids still are. So a conflict stays until the
+// namespaces are retired on one side.
 //
-// What belongs here: the comparison, without I/O. What does not: asking the clusters, and what
-// is done about a conflict.
+// What belongs here: the comparison, without I/O. What does not: asking the clusters, and the reaction to a
+// conflict.
 package regions
 
 import (
@@ -40,9 +40,9 @@ type Cluster struct {
 // Namespace is one that hands out IDs.
 type Namespace struct {
 	Name     string
-	Alias    uint32 // 0: none
+	Alias    uint32 // zero means no alias
 	Layout   snowflake.Layout
-	Recorded bool // else it is offered: there may be IDs of it once somebody asks
+	Recorded bool // if false, the namespace is offered, and its first caller may create IDs
 }
 
 // Datacenter is an id and the name that it is bound to, "" for none.

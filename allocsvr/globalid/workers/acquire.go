@@ -12,14 +12,14 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// surveys is how often one acquisition looks for free worker ids, when others are
-// faster with those that it found.
+// surveys bounds the searches of one acquisition for free worker ids, if other nodes take the ids that it
+// found.
 const surveys = 3
 
-// errTaken: a worker id is not to be had after all. It does not leave this package.
+// errTaken means that a worker id cannot be had after all. It does not leave this package.
 var errTaken = errors.New("worker id is in use")
 
-// issuing are the wire's names of errors while IDs are handed out.
+// issuing maps errors of handing out IDs to errors on the wire.
 var issuing = namespaces.Names{
 	{Local: snowflake.ErrTimeExhausted, Wire: seq.ErrTimeExhausted},
 	{Local: snowflake.ErrClockRollback, Wire: seq.ErrClockRollback},
@@ -63,7 +63,7 @@ type pool struct {
 // at is a worker id of the pool.
 func (p *pool) at(worker snowflake.Worker) place { return place{p.dc, worker} }
 
-// register is that of a worker id of the pool.
+// register returns the register of a worker id of the pool.
 func (p *pool) register(worker snowflake.Worker) seq.Register {
 	return seq.WorkerRegister(p.Name, uint64(p.dc), uint64(worker))
 }

@@ -14,18 +14,19 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// maxAllotted is how many worker ids a Set is given at a time: each costs the root a register.
+// maxAllotted bounds the worker ids that a Set gets at a time, because each costs the root a register.
 const maxAllotted = 256
 
-// Allot gives another Set worker ids, at the root: those that it was given before, unless it has
-// them and they are not enough. Of a pool of n ids and s Sets it is n/2s at a time, at most half of
-// those that are free. The root keeps n/s, and from a Set that has some n/2s for each that has none.
-// others are the clusters of all Sets but the root. seq.ErrWorkersExhausted; else errors as of Issuer.Delegate. Safe to retry.
+// Allot, at the root, gives worker ids to another Set. A repeated call gives the same ids, unless the Set
+// has them and they are not enough. Of a pool of n ids and s Sets, Allot gives n/2s at a time, and at most
+// half of the free ids. The root keeps n/s. From a Set that has some ids it also keeps n/2s for each Set
+// that has none. The argument others holds the clusters of all Sets except the root. Allot returns
+// seq.ErrWorkersExhausted and the errors of Issuer.Delegate. It may be retried.
 //
-// First they are recorded as the Set's, so that each node of the root that looks from then on leaves
-// them alone, as it does after every promise. Then this node gains their registers: that fails for
-// those that a node holds, ends what others have begun, and shows the highest mark of an ID that was
-// ever made under them, above which the Set begins.
+// First Allot records the ids as the Set's. From then on each node of the root leaves them alone when it
+// looks, and it looks after every promise. Then this node acquires their registers. That fails for ids that
+// a node holds, and ends the attempts of other nodes. It shows the highest mark of an ID that was ever made
+// under them, and the Set begins above that mark.
 func (w *Workers) Allot(ctx context.Context, cluster string, others []string, wish namespaces.AllotmentRequest) error {
 	for range surveys {
 		p, err := w.names.For(ctx, wish)
@@ -121,8 +122,8 @@ func (w *Workers) pickFor(ctx context.Context, cluster string, others []string, 
 	return a, nil
 }
 
-// apportion is how many worker ids of a pool a Set is given at a time, how many the root keeps then, and
-// how many must be free. A Set without any is given what the root has kept for it.
+// apportion returns how many worker ids of a pool a Set gets at a time, how many the root then keeps, and
+// how many must be free. A Set without any ids gets those that the root has kept for it.
 func apportion(cluster string, others []string, p namespaces.Pool) (part, keep, least uint64) {
 	whole, sets := uint64(p.Layout.MaxWorker())+1, uint64(len(others))+1
 	part, keep = max(1, whole/(2*sets)), max(1, whole/sets)

@@ -22,16 +22,16 @@ type bid struct {
 	// begin gives the first Mark above the floor, which is the highest of W promises: whatever
 	// any holder before had confirmed, W stores have it, and one of those is among these.
 	begin func(floor Mark) (first Mark, err error)
-	// confirmed is told that W stores have the first Mark, and says whether the id is leased.
+	// confirmed is called when W stores have the first Mark. It reports whether the id is leased.
 	confirmed func(round uint64, first Mark) (leased bool)
 
 	first Mark
 	err   error
 }
 
-// bid gets a worker id, which it claims meanwhile; the hold is nil if none was asked for.
-// errTaken: its mark does not suit, or no longer, or this node has it, or another Set.
-// seq.ErrWorkersKept: nor would that of any other suit.
+// bid acquires a worker id, and claims it meanwhile. If no hold was asked for, the result is nil. It
+// returns errTaken if the id's mark does not suit or no longer suits, or if this node or another Set has
+// the id. It returns seq.ErrWorkersKept if no other id would suit either.
 func (w *Workers) bid(ctx context.Context, b *bid) (hold ownership.Lease, err error) {
 	if err := b.Register().Validate(); err != nil {
 		return nil, err

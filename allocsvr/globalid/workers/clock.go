@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// maxBehind is how far this node's clock may be behind those that the stores go by. Beyond, the
-	// node takes no worker id: its IDs would carry times long past.
+	// maxBehind bounds how far this node's clock may be behind the stores' clocks. If it is farther behind,
+	// the node takes no worker id, because its IDs would have times long past.
 	maxBehind = 10 * time.Minute
-	// maxOff is how far a clock may be off that is taken for right.
+	// maxOff bounds how far a clock that counts as right may be off.
 	maxOff = time.Minute
 )
 

@@ -15,11 +15,11 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// DefaultWindow is how far ahead of time a worker id's mark is confirmed.
+// DefaultWindow is the default time by which a worker id's mark is confirmed ahead.
 const DefaultWindow = 3 * time.Second
 
-// Limits of a window. A longer one costs more IDs' time after a crash, a shorter one
-// more writes, and does not outlast a short loss of the quorum. The longest is maxReach.
+// Limits of a window. A longer window costs more IDs' time after a crash. A shorter window costs more
+// writes, and does not outlast a short loss of the quorum. The longest is maxReach.
 const (
 	MinWindow = 100 * time.Millisecond
 	MaxWindow = maxReach
@@ -47,14 +47,14 @@ type Config struct {
 	// a seq.ErrNoQuorum. Nil: requests wait, and find out.
 	Quorum func() error
 
-	Window time.Duration     // 0: DefaultWindow
-	Wall   func() time.Time  // nil: time.Now
-	Sleep  snowflake.Sleeper // how requests wait for the wall clock; nil: a timer
-	Clock  clock.Clock       // for pauses; nil: the machine's
-	Logger *slog.Logger      // nil: none
+	Window time.Duration     // zero means DefaultWindow
+	Wall   func() time.Time  // if nil, time.Now
+	Sleep  snowflake.Sleeper // waits for the wall clock; if nil, a timer
+	Clock  clock.Clock       // for pauses; if nil, the machine's clock
+	Logger *slog.Logger      // if nil, nothing is logged
 }
 
-// WithDefaults fills in what may be left out and checks the rest: seq.ErrBadArgument.
+// WithDefaults fills in defaults and checks the other fields. It returns seq.ErrBadArgument.
 func (c Config) WithDefaults() (Config, error) {
 	switch {
 	case c.Holder == nil || c.ReadPrefix == nil || c.Sessions == nil:

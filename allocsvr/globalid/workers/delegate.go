@@ -69,8 +69,8 @@ type Window struct {
 	Named
 	Namespace   namespaces.Namespace // as it is recorded
 	Floor, Last snowflake.Tick
-	Continues   bool   // the window that was named, without a hole
-	Ticket      uint64 // to give it back with; 0: that cannot be done
+	Continues   bool   // continues the named window, without a hole
+	Ticket      uint64 // to give the window back with; zero if it cannot be given back
 }
 
 // ValidUntil is when the last tick is over.
@@ -82,12 +82,11 @@ func (d Window) ValidUntil() time.Time {
 	return at
 }
 
-// Delegate gets a client a worker id and a window of its own: seq.ErrQuota for one that has
-// its share of the pool. The node never uses the
-// id itself and attaches no lease to it: the mark alone keeps it apart, since whoever
-// takes it later starts above. Errors are those of globalid.Service.Generate and
-// seq.ErrBadArgument; with any of them nothing is granted. Safe to retry, though every grant
-// costs a worker id until its window is over.
+// Delegate gives a client a worker id and a window of its own. It returns seq.ErrQuota if the client has
+// its share of the pool. The node never uses the id itself, and attaches no lease to it. The mark alone
+// protects it, because a node that takes the id later starts above the mark. Other errors are the errors of
+// globalid.Service.Generate and seq.ErrBadArgument. After an error nothing is granted. Delegate may be
+// retried, but every grant costs a worker id until its window is over.
 func (i *Issuer) Delegate(ctx context.Context, wish WindowRequest) (Window, error) {
 	if err := wish.validate(); err != nil {
 		return Window{}, err
@@ -163,19 +162,17 @@ func (i *Issuer) spare(ctx context.Context, p *pool, wish WindowRequest, asked a
 	return c.try, asked.check(after(c), w.now())
 }
 
-// grant tries to delegate one worker id. A crash before the step is confirmed leaves a
-// promise that bars no session and perhaps a mark at fewer than W stores; one after it, a
-// window that is not used.
+// grant tries to delegate one worker id. A crash before the step is confirmed leaves a promise that bars no
+// session, and perhaps a mark at fewer than W stores. A crash after it leaves a window that is not used.
 //
-// The mark is one that the clock has passed, or exactly the one that the client named.
-// Then no session has stepped since it was confirmed to this client, since every step that
-// hands something out raises it, and the client's window goes on without a hole. What
-// is granted is above the promised mark in either case, so a client that names what it
-// never had gains nothing by it.
+// The clock must have passed the mark, or the mark must be the one that the client named. In the second
+// case no session has stepped since the mark was confirmed to this client, because every step that hands
+// something out raises it. So the client's window goes on without a hole. In both cases the grant is above
+// the promised mark, so a client gains nothing by naming a mark that it never had.
 //
-// Or it is exactly the mark of a window that was given back here. What is granted then begins
-// above the last tick that was used of it, and ends above the mark: so the step raises it, and
-// nothing else that goes by that mark, here or at another node, is confirmed.
+// The mark may also be the end of a window that was given back here. Then the grant begins above the last
+// used tick of that window, and ends above the mark. So the step raises the mark, and no other grant from
+// that mark, at any node, is confirmed.
 func (i *Issuer) grant(ctx context.Context, p *pool, worker snowflake.Worker, wish WindowRequest) (Window, error) {
 	w, at := i.w, p.at(worker)
 	d := Window{Named: Named{Datacenter: p.dc, Worker: worker}, Namespace: p.Namespace}

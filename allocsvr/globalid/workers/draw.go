@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// reread is how often one that waits for its clock to reach a mark looks again.
+	// reread is the time after which a call that waits for its clock to reach a mark looks again.
 	reread = 10 * time.Millisecond
-	// nudge is how often one that waits for a window asks for it again: it may be due
+	// nudge is the time after which a call that waits for a window asks for it again. The window may be due
 	// only once the clock has moved on.
 	nudge = 50 * time.Millisecond
-	// longestDraw is how long a draw may wait for ticks. A longer one would outlast its caller, who
-	// would repeat it, each time at the price of the IDs that were drawn.
+	// longestDraw bounds how long a draw waits for ticks. A longer draw would outlast its caller, who would
+	// repeat it and lose the drawn IDs each time.
 	longestDraw = 2 * time.Second
 )
 
-// atOnce returns how many IDs a worker of the layout makes within longestDraw, at least those of one
-// tick, where it waits for ticks. Zero means no limit.
+// atOnce returns how many IDs a worker of the layout makes within longestDraw, and at least the IDs of one
+// tick, if the layout waits for ticks. Zero means no limit.
 func atOnce(l snowflake.Layout) uint64 {
 	if l.Policy().Overflow != snowflake.OverflowWait {
 		return 0
@@ -30,9 +30,9 @@ func atOnce(l snowflake.Layout) uint64 {
 	return (l.MaxSequence() + 1) * max(1, uint64(longestDraw/l.Unit()))
 }
 
-// Draw takes count IDs, waiting for the window where that is needed. snowflake.ErrSealed: the
-// worker id went away; what was drawn until then is left out, so that all are of one worker,
-// and Issuer.Lease gives another lease. Other errors are those of globalid.Service.Generate.
+// Draw takes count IDs, and waits for the window if necessary. It returns snowflake.ErrSealed if the worker
+// id went away. Then the IDs drawn until then are dropped, so that all IDs are of one worker, and
+// Issuer.Lease returns another lease. Other errors are the errors of globalid.Service.Generate.
 func (l *Lease) Draw(ctx context.Context, count int) ([]snowflake.Batch, error) {
 	if most := atOnce(l.gen.Layout()); most > 0 && uint64(count) > most {
 		return nil, fmt.Errorf("%w: count is %d, expected at most %d: a worker makes no more within %v", seq.ErrTickUsedUp, count, most, longestDraw)

@@ -15,11 +15,11 @@ import (
 const (
 	// acquireBound ends an acquisition whose stores answer slowly.
 	acquireBound = 10 * time.Second
-	// acquirePause is how long the reason of a failed acquisition answers all calls,
-	// so that a flood of requests does not become one of reads.
+	// acquirePause is the time during which the error of a failed acquisition answers all calls, so that a
+	// flood of requests does not become a flood of reads.
 	acquirePause = 200 * time.Millisecond
-	// idleAfter is how long a namespace is kept ready after its last request. Then its
-	// window is no longer extended: the next request waits for one write.
+	// idleAfter is the time after its last request in which a namespace stays ready. Then its window is no
+	// longer extended, and the next request waits for one write.
 	idleAfter = time.Minute
 )
 
@@ -27,8 +27,8 @@ const (
 type Issuer struct {
 	w       *Workers
 	name    string
-	current atomic.Pointer[Lease] // nil: none
-	used    atomic.Int64          // when it was last asked, on the clock; 0: never
+	current atomic.Pointer[Lease] // nil if there is none
+	used    atomic.Int64          // time of the last request, on the clock; zero before the first
 
 	Issued    atomic.Uint64 // IDs handed out since start
 	Delegated atomic.Uint64 // windows given to clients since start
@@ -41,11 +41,11 @@ type Issuer struct {
 	failed  error      // of the last one, given to all calls before retryAt
 	retryAt time.Duration
 	first   *snowflake.Worker // of an acquisition that failed after its promise
-	pool    Pool              // as it was last seen; size 0: never
-	warned  time.Duration     // when the end of the layout was last warned of; 0: never
+	pool    Pool              // as last seen; its Size is zero before that
+	warned  time.Duration     // when the last warning of the layout's end was logged; zero before the first
 }
 
-// pending is an acquisition that others may wait for.
+// pending is an acquisition that several calls may wait for.
 type pending struct {
 	done chan struct{} // closed once err is set
 	err  error
@@ -71,15 +71,15 @@ func (i *Issuer) wanted() bool {
 // Current is the lease that is in use, nil if there is none.
 func (i *Issuer) Current() *Lease { return i.current.Load() }
 
-// Pool is how full the pool of worker ids was when it was last looked at.
+// Pool returns the state of the pool of worker ids at the last look.
 func (i *Issuer) Pool() Pool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.pool
 }
 
-// Lease gives the lease that is in use, or has one acquired and waits for it, as long as
-// ctx lasts. Errors are those of globalid.Service.Generate that are not of IDs.
+// Lease returns the lease in use. If there is none, it acquires a lease and waits for it as long as ctx
+// lasts. It returns the errors of globalid.Service.Generate that do not concern IDs.
 func (i *Issuer) Lease(ctx context.Context) (*Lease, error) {
 	for {
 		if l := i.current.Load(); l != nil {

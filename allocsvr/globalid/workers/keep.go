@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// unknownPause is before a step whose outcome is not known is repeated.
+	// unknownPause is the pause before a step of unknown outcome is repeated.
 	unknownPause = 50 * time.Millisecond
-	// refusedPause is before one that was refused is.
+	// refusedPause is the pause before a refused step is repeated.
 	refusedPause = 250 * time.Millisecond
 )
 

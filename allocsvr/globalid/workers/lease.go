@@ -30,14 +30,13 @@ type Lease struct {
 
 	confirmed atomic.Uint64 // a mark; written by the acquisition, then by the keeper only
 
-	// asked is the highest mark whose step has an unknown outcome, 0 for none: the
-	// next step asks for as much. retryAt is when a failed step may be repeated, on
-	// the clock. Both are the keeper's.
+	// asked is the highest mark whose step has an unknown outcome, or 0. The next step asks for as much.
+	// retryAt is when a failed step may be repeated, on the clock. Only the keeper uses both.
 	asked   Mark
 	retryAt time.Duration
 
-	// trouble is why the last step failed for good, nil if it did not. Each failure
-	// is a new pointer, so that waiters can tell it from one before their time.
+	// trouble is the reason why the last step failed for good, or nil. Each failure is a new pointer, so
+	// that a waiting call can tell it from an earlier failure.
 	trouble atomic.Pointer[trouble]
 
 	hold ownership.Lease // nil until it is in use; guarded by Workers.mu

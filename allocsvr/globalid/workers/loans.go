@@ -33,7 +33,7 @@ type loan struct {
 	used     snowflake.Tick // if returned: the client made no ID above, nor will; at least floor
 }
 
-// loans are those of one namespace that are not over.
+// loans holds the windows of one namespace that are not over.
 //
 //	at most one a worker id; used is meant for the mark it came with
 type loans struct {
@@ -41,9 +41,8 @@ type loans struct {
 	by map[place]*loan
 }
 
-// add notes a window that was confirmed, in place of the one before of that worker id. A
-// window that continues one with that ticket begins where that one did. It returns the ticket, 0
-// for none.
+// add records a confirmed window, in place of the earlier window of that worker id. A window that continues
+// another, with its ticket, begins where the other began. add returns the new ticket, or 0.
 func (s *loans) add(d Window, extends *loan, holder string, now Mark) uint64 {
 	l := &loan{layout: d.Namespace.Layout, mark: d.Confirmed, floor: d.Floor, last: d.Last, holder: holder}
 	if d.Continues && extends != nil && extends.layout == l.layout {

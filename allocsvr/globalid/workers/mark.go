@@ -15,7 +15,7 @@ func markOf(t time.Time) Mark { return Mark(max(0, t.UnixMilli())) }
 
 func (m Mark) add(d time.Duration) Mark { return m + Mark(d.Milliseconds()) }
 
-// ahead is how far m lies above the other, 0 if it does not.
+// ahead returns how far m is above the other mark, or 0 if it is not above.
 func (m Mark) ahead(of Mark) time.Duration {
 	if m <= of {
 		return 0
@@ -51,20 +51,18 @@ func startOf(l snowflake.Layout, t snowflake.Tick) Mark {
 	return markOf(at)
 }
 
-// reach is how many windows a mark may lie ahead of the clock, and maxReach how long that is
-// at most. Only the borrow policies use more than one up. Stores take marks up to quorum.WorkerAhead
-// ahead of their own clocks.
+// A mark may be reach windows ahead of the clock, and at most maxReach. Only the borrow policies need more
+// than one window. Stores accept marks up to quorum.WorkerAhead ahead of their own clocks.
 const (
 	reach    = 10
 	maxReach = 10 * time.Minute
 )
 
-// reachOf is how far a mark may lie ahead of the clock.
+// reachOf returns how far a mark may be ahead of the clock.
 func reachOf(window time.Duration) time.Duration { return min(reach*window, maxReach) }
 
-// target is the mark to ask for: a window above both the clock and the last time that
-// was handed out, which the borrow policies take ahead of the clock, though not
-// further ahead than reachOf.
+// target returns the mark to ask for. It is a window above both the clock and the last time handed out,
+// which the borrow policies take ahead of the clock. It is never further ahead than reachOf.
 func target(now, last Mark, window time.Duration) Mark {
 	return min(max(now, last).add(window), now.add(reachOf(window)))
 }

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// maxTries is how many worker ids one acquisition tries. More than one, since
-	// others may choose the same at the same moment.
+	// maxTries bounds the worker ids that one acquisition tries. There is more than one try, because other
+	// nodes may choose the same id at the same moment.
 	maxTries = 8
-	// roomy is how many used worker ids make a pool large: beyond, free ones are used
-	// again before new ones, so that layouts with millions of ids do not fill the
-	// stores with registers.
+	// roomy is the number of used worker ids from which a pool counts as large. In a large pool free ids
+	// are used again before new ids, so that layouts with millions of ids do not fill the stores with
+	// registers.
 	roomy = 1024
 	// crowdedPercent is the share of a pool above which an operator is warned.
 	crowdedPercent = 80
@@ -33,18 +33,18 @@ type Used struct {
 	Datacenter snowflake.Datacenter
 	Worker     snowflake.Worker
 	Mark       Mark
-	Floor      Mark          // of the era: a mark that is no higher was never written
+	Floor      Mark          // floor of the era; a mark at or below it was never written
 	Free       bool          // a Prepare would be admitted, and the mark is not too late
-	Holder     seq.Session   // 0: none
-	Remaining  time.Duration // of the lease, or of what else keeps it, such as its mark
+	Holder     seq.Session   // zero if there is none
+	Remaining  time.Duration // time left of the lease, or of another reason such as the mark
 }
 
-// prefixOf is what the worker registers of a namespace start with.
+// prefixOf returns the prefix of the worker registers of a namespace.
 func prefixOf(namespace string) string {
 	return string(seq.KindWorker) + namespace + "/"
 }
 
-// prefixIn is what those of one of its datacenters start with.
+// prefixIn returns the prefix of a namespace's worker registers in one datacenter.
 func prefixIn(namespace string, dc snowflake.Datacenter) string {
 	return prefixOf(namespace) + strconv.FormatUint(uint64(dc), 10) + "/"
 }
@@ -77,8 +77,8 @@ func survey(namespace string, found map[seq.Register]quorum.Outcome, self seq.Se
 	return out
 }
 
-// among are those of the used worker ids that nodes of this cluster may use, with marks that are
-// not below those of the IDs which the root made under them.
+// among returns the used worker ids that nodes of this cluster may use. It raises their marks to at least
+// the marks of the IDs that the root made under them.
 func among(used []Used, own namespaces.Own, latest Mark) []Used {
 	out := make([]Used, 0, len(used))
 	for _, u := range used {
@@ -121,11 +121,11 @@ func fresh(own namespaces.Own, known map[snowflake.Worker]bool, topDown bool, la
 	return out
 }
 
-// Pool is how many of the worker ids that nodes of this cluster may use, in a namespace and
-// datacenter, are not free.
+// Pool counts the worker ids of a namespace and datacenter that nodes of this cluster may use, and those
+// among them that are not free.
 type Pool struct {
 	Held int
-	Size uint64 // used or not
+	Size uint64 // all ids, used or not
 }
 
 func poolOf(used []Used, own namespaces.Own) Pool {
@@ -150,19 +150,19 @@ type choice struct {
 	pool Pool
 }
 
-// order says which node needs a worker id, and how it deviates from the order of choose.
+// order says which node needs a worker id, and how its order deviates from the order of choose.
 type order struct {
-	self   seq.Session // what it holds no longer, it may take again
-	latest Mark        // of an id that it takes
-	// first, if not nil, goes before all others if it is free: of a node, an id whose
-	// mark a failed attempt may have pushed up at some store, so that failing again
-	// spoils no second one; of a client, the one that it had.
+	self   seq.Session // the node may take again an id that it no longer holds
+	latest Mark        // the latest mark of an id that it takes
+	// first, if not nil and free, goes before all others. For a node, it is an id whose mark a failed
+	// attempt may have pushed up at some store, so that another failure spoils no second id. For a client,
+	// it is the id that it had.
 	first *snowflake.Worker
-	// topDown is for delegated ids: the new ones are looked for from the highest down,
-	// away from those of nodes, above all of nodes that are numbered from outside.
+	// topDown is set for delegated ids. New ids are taken from the highest down, away from the nodes' ids,
+	// above all from nodes that are numbered from outside.
 	topDown bool
-	// returned, if not nil, tells those that were given back before their mark is over. They
-	// are free, and go before new ones.
+	// returned, if not nil, reports whether an id was given back before its mark is over. Such an id is
+	// free, and goes before new ids.
 	returned func(Used) bool
 }
 
@@ -236,10 +236,11 @@ func kept(floor, latest, now Mark) error {
 		seq.ErrWorkersKept, floor.Time().Format(time.RFC3339), floor.ahead(now).Round(time.Second))
 }
 
-// Kept is until when windows of before this cluster was restored may be in use, of which it knows
-// nothing, Unix milliseconds; 0: there was no restore. An error is why the stores do not say.
+// Kept returns the time, in Unix milliseconds, until which windows from before a restore of this cluster
+// may be in use. The cluster knows nothing of these windows. Zero means that there was no restore. The
+// error says why the stores do not tell.
 func (w *Workers) Kept(ctx context.Context) (uint64, error) {
-	// Each register shows the floor, also one that there is not.
+	// Every register shows the floor, even a register that does not exist.
 	found := w.cfg.Holder.Look(ctx, seq.WorkerRegister("", 0, 0))
 	if found.State != quorum.Won {
 		return 0, found.Err
@@ -255,10 +256,10 @@ func floorOf(used []Used) (floor Mark) {
 	return floor
 }
 
-// maxNamed is how many holders an error names; it must fit a status.
+// maxNamed bounds the holders that an error names, because it must fit into a status.
 const maxNamed = 12
 
-// exhausted names the holders.
+// exhausted returns an error that names the holders.
 func exhausted(used []Used, p Pool, nodes map[seq.Session]string) error {
 	held := make([]string, 0, maxNamed+1)
 	for _, u := range used {

@@ -123,8 +123,8 @@ func TestASurveyReadsWhatTheStoresSay(t *testing.T) {
 	}
 }
 
-// A holder uses ticks up to that of its confirmed mark, the next one those above that
-// of a mark at least as high: whatever the layout, they have none in common.
+// A holder uses ticks up to the tick of its confirmed mark. The next holder uses ticks above the tick of a
+// mark that is at least as high. In every layout the two have no tick in common.
 func TestTheFloorOfTheNextHolderIsNeverBelowAConfirmedTick(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		unit := rapid.SampledFrom([]string{"1ms", "10ms", "1s", "7m"}).Draw(t, "unit")

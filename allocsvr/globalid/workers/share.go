@@ -16,19 +16,19 @@ const (
 	maxHeldVia = 16 * maxHeld // by all that one host asks for
 )
 
-// Caller is whom a window is for.
+// Caller is the recipient of a window.
 type Caller struct {
-	Name string // empty: not known, and not bounded
-	// Via is the host that names the caller and has not proved that it is a router: Name is what
-	// that host says, and bounds it further. Empty for a caller that was seen or proved.
+	Name string // empty if it is not known; then there is no limit
+	// Via is a host that gave the caller's name and has not proved that it is a router. Then the limits
+	// hold for that host, too. Via is empty if the caller was seen or proved.
 	Via string
 }
 
 // host is the caller that was seen: what Via asks for and what it takes itself count together.
 func (c Caller) host() string { return cmp.Or(c.Via, c.Name) }
 
-// shares are the windows of one namespace that this node has delegated, by caller. A node
-// that starts again begins with none: those windows are still held, and count for the pool.
+// shares holds the windows of one namespace that this node has delegated, by caller. A node that starts
+// again begins with none. The earlier windows are still held, and count for the pool.
 type shares struct {
 	mu     sync.Mutex // guards all below
 	held   book       // by caller
@@ -45,8 +45,8 @@ type entry struct {
 	asking int    // calls under way
 }
 
-// ask is one call that may get a window. What was under way before it counts as if it had
-// got one: calls at the same moment do not see each other's at the stores.
+// ask is a call that may get a window. Earlier calls under way count as if they had got a window, because
+// calls at the same moment do not see each other's windows at the stores.
 type ask struct {
 	of              *shares
 	by              Caller

@@ -10,21 +10,21 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// tellPause is before a node is told again that did not answer.
+// tellPause is the pause before a node that did not answer is told again.
 const tellPause = 50 * time.Millisecond
 
 // InEffect says when a change of a namespace is in effect.
 type InEffect struct {
-	Later time.Duration // a node of a build of before takes so long at most; zero: no node does
-	Lent  Mark          // up to where clients and nodes that cannot be told have windows; zero: none has
+	Later time.Duration // a node of an older build takes at most so long; zero if there is none
+	Lent  Mark          // the end of the windows of clients and nodes that cannot be told; zero if there are none
 }
 
-// Told returns when no node of this cluster that can be told makes IDs of a namespace by an older document
-// than this node knows, and none will.
+// Told returns when no node of this cluster that can be told makes, or will make, IDs of a namespace by an
+// older document than this node knows.
 //
-// A node that makes IDs has the promise of a worker id at W stores, so a look finds it. One that is promised
-// after the look reads the document before it makes IDs, and so does one whose window ran out. A client reads nothing: its
-// window lasts to its mark, and so does that of a node that is not known to live.
+// A node that makes IDs has the promise of a worker id at W stores, so a look finds it. A node reads the
+// document before it makes IDs if it got the promise after the look, or if its window ran out. A client
+// reads nothing, and its window lasts to its mark. The same holds for a node that is not known to live.
 func (w *Workers) Told(ctx context.Context, name string) (e InEffect, err error) {
 	done := map[seq.Session]bool{w.cfg.Holder.Session: true} // this node went by it when it was written
 	for first := true; ; first = false {

@@ -9,14 +9,14 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// warnEvery is how often the near end of a layout is told.
+// warnEvery is the time between two warnings of the near end of a layout.
 const warnEvery = 24 * time.Hour
 
-// nobody asks as no session: what this node holds is held then, too.
+// nobody is no session. It asks for the worker ids, so that the ids of this node show as held, too.
 const nobody seq.Session = 0
 
-// Show reads the worker ids of a namespace that have a register, by datacenter and worker,
-// and what the nodes of their sessions are called.
+// Show returns the worker ids of a namespace that have a register, by datacenter and worker, and the names
+// of the nodes of their sessions.
 func (w *Workers) Show(ctx context.Context, ns *namespaces.Namespace) ([]Used, map[seq.Session]string, error) {
 	found, err := w.cfg.ReadPrefix(ctx, nobody, prefixOf(ns.Name))
 	return survey(ns.Name, found, nobody, w.latest()), w.nodes(), err

@@ -57,8 +57,8 @@ func (w *Workers) Of(name string) *Issuer {
 	return i.(*Issuer)
 }
 
-// Stop ends all background work and has every later request refused with
-// seq.ErrShuttingDown. What is held stays so at the stores.
+// Stop ends all background work, and refuses later requests with seq.ErrShuttingDown. The stores keep the
+// registers of the node's worker ids.
 func (w *Workers) Stop() {
 	w.mu.Lock()
 	w.leaving = true

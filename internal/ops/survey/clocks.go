@@ -1,7 +1,9 @@
 package survey
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -24,12 +26,36 @@ func clockTrouble(name string, reply *pb.StatusReply) (t trouble, off bool) {
 	if ahead.Abs() <= maxClockOff {
 		return t, false
 	}
-	where := "ahead of"
-	if ahead < 0 {
-		where = "behind"
-	}
-	return trouble{cause: clockOff, what: fmt.Sprintf("clock of alloc %s is %v %s those that the stores go by", name, ahead.Abs().Round(time.Second), where),
+	return trouble{cause: clockOff, what: fmt.Sprintf("clock of alloc %s is %v %s those that the stores go by", name, ahead.Abs().Round(time.Second), aheadOrBehind(ahead)),
 		do: "on " + name + ": chronyc tracking", why: "its IDs carry wrong times, or it gets none (docs/operations.md#seqclockoff)"}, true
+}
+
+// storeClockTroubles names the stores whose clocks differ from most. It compares them with the median of at
+// least three, which one wrong clock does not move.
+func (s *Survey) storeClockTroubles(stores []*pb.StoreStatus) (all []trouble) {
+	known := slices.DeleteFunc(slices.Clone(stores), func(st *pb.StoreStatus) bool { return st.ClockAheadMs == nil })
+	if len(known) < 3 {
+		return nil
+	}
+	slices.SortFunc(known, func(a, b *pb.StoreStatus) int { return cmp.Compare(a.GetClockAheadMs(), b.GetClockAheadMs()) })
+	middle := known[len(known)/2].GetClockAheadMs()
+	for _, st := range known {
+		ahead := time.Duration(st.GetClockAheadMs()-middle) * time.Millisecond
+		if ahead.Abs() <= maxClockOff {
+			continue
+		}
+		name := s.storeName(st)
+		all = append(all, trouble{cause: clockOff, what: fmt.Sprintf("clock of store %s is %v %s the other stores' clocks", name, ahead.Abs().Round(time.Second), aheadOrBehind(ahead)),
+			do: "on " + name + ": chronyc tracking", why: "exact spaces and worker ids go by the other stores; a second wrong clock may stop them (docs/operations.md#seqclockoff)"})
+	}
+	return all
+}
+
+func aheadOrBehind(ahead time.Duration) string {
+	if ahead < 0 {
+		return "behind"
+	}
+	return "ahead of"
 }
 
 // aheadTrouble is worker ids that are marked as used until a time that no right clock knows.

@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -28,6 +29,32 @@ func TestAClockThatIsOffIsNamed(t *testing.T) {
 	s.Replies = map[string]*pb.StatusReply{"b": {Ready: true, ClockAheadMs: proto.Int64(time.Hour.Milliseconds())}}
 	if all := s.nodeTroubles(); len(all) != 1 || all[0].cause != clockOff {
 		t.Errorf("got %+v", all)
+	}
+}
+
+func TestAStoreWhoseClockIsOffIsNamed(t *testing.T) {
+	store := func(name string, ahead time.Duration) *pb.StoreStatus {
+		return &pb.StoreStatus{Name: name, Reachable: true, State: "voting", ClockAheadMs: proto.Int64(ahead.Milliseconds())}
+	}
+	old := &pb.StoreStatus{Name: "old", Reachable: true, State: "voting"}
+	for name, row := range map[string]struct {
+		stores []*pb.StoreStatus
+		want   string
+	}{
+		"all differ from the node alike": {[]*pb.StoreStatus{store("a", time.Hour), store("b", time.Hour), store("c", time.Hour+time.Minute)}, ""},
+		"ahead":                          {[]*pb.StoreStatus{store("a", 20*time.Minute), store("b", time.Second), store("c", 0)}, "clock of store a is 19m59s ahead of the other stores' clocks"},
+		"behind":                         {[]*pb.StoreStatus{store("a", 0), store("b", 0), store("c", -48*time.Hour)}, "clock of store c is 48h0m0s behind the other stores' clocks"},
+		"two tell no median":             {[]*pb.StoreStatus{store("a", time.Hour), store("b", 0), old}, ""},
+	} {
+		s := &Survey{Cluster: &Cluster{Table: &seq.RouteTable{}}}
+		var want []trouble
+		if row.want != "" {
+			want = []trouble{{cause: clockOff, what: row.want}}
+		}
+		got := s.storeClockTroubles(row.stores)
+		if !slices.EqualFunc(got, want, func(a, b trouble) bool { return a.cause == b.cause && a.what == b.what }) {
+			t.Errorf("%s: got %+v, want %q", name, got, row.want)
+		}
 	}
 }
 

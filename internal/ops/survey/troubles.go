@@ -126,6 +126,7 @@ func (s *Survey) storeTroubles(best *pb.StatusReply) (all []trouble) {
 	if onEtcd(best) {
 		return s.etcdTroubles(best)
 	}
+	all = s.storeClockTroubles(best.GetStores())
 	n, lost, full := len(best.GetStores()), 0, 0
 	var first string
 	for _, store := range best.GetStores() {

@@ -235,8 +235,11 @@ type StoreStatus struct {
 	RequiredProtocol uint32                 `protobuf:"varint,51,opt,name=required_protocol,json=requiredProtocol,proto3" json:"required_protocol,omitempty"` // that it requires of sessions; 0: any
 	KeptOut          []string               `protobuf:"bytes,52,rep,name=kept_out,json=keptOut,proto3" json:"kept_out,omitempty"`                             // nodes that were refused for their protocol in the last minutes, each with its own
 	Refused          []*Refusal             `protobuf:"bytes,53,rep,name=refused,proto3" json:"refused,omitempty"`                                            // the most frequent first
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// How far the store's clock is ahead of the clock of the node that answers, negative if it is behind.
+	// Absent for a member of etcd, a store that does not answer and a build older than the field.
+	ClockAheadMs  *int64 `protobuf:"zigzag64,54,opt,name=clock_ahead_ms,json=clockAheadMs,proto3,oneof" json:"clock_ahead_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StoreStatus) Reset() {
@@ -393,6 +396,13 @@ func (x *StoreStatus) GetRefused() []*Refusal {
 		return x.Refused
 	}
 	return nil
+}
+
+func (x *StoreStatus) GetClockAheadMs() int64 {
+	if x != nil && x.ClockAheadMs != nil {
+		return *x.ClockAheadMs
+	}
+	return 0
 }
 
 // EtcdMember is what a member of etcd tells, in a cluster that keeps its registers there. Those
@@ -2066,7 +2076,7 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\rlease_left_ms\x18\v \x01(\x03R\vleaseLeftMs\x12\x18\n" +
 	"\adrained\x18\f \x01(\bR\adrained\x12\x18\n" +
 	"\aexposed\x18\r \x01(\bR\aexposed\x12\x12\n" +
-	"\x04zone\x18\x0e \x01(\tR\x04zone\"\xc4\x04\n" +
+	"\x04zone\x18\x0e \x01(\tR\x04zone\"\x82\x05\n" +
 	"\vStoreStatus\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\tR\x04addr\x12\x1c\n" +
@@ -2088,7 +2098,9 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\bprotocol\x182 \x01(\rR\bprotocol\x12+\n" +
 	"\x11required_protocol\x183 \x01(\rR\x10requiredProtocol\x12\x19\n" +
 	"\bkept_out\x184 \x03(\tR\akeptOut\x12,\n" +
-	"\arefused\x185 \x03(\v2\x12.seqsvr.v1.RefusalR\arefused\"\xec\x01\n" +
+	"\arefused\x185 \x03(\v2\x12.seqsvr.v1.RefusalR\arefused\x12)\n" +
+	"\x0eclock_ahead_ms\x186 \x01(\x12H\x00R\fclockAheadMs\x88\x01\x01B\x11\n" +
+	"\x0f_clock_ahead_ms\"\xec\x01\n" +
 	"\n" +
 	"EtcdMember\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
@@ -2329,6 +2341,7 @@ func file_seqsvr_v1_admin_proto_init() {
 		return
 	}
 	file_seqsvr_v1_route_proto_init()
+	file_seqsvr_v1_admin_proto_msgTypes[2].OneofWrappers = []any{}
 	file_seqsvr_v1_admin_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -1331,6 +1331,7 @@ type DescribeReply struct {
 	RequiredProtocol uint32                 `protobuf:"varint,51,opt,name=required_protocol,json=requiredProtocol,proto3" json:"required_protocol,omitempty"` // of sessions; 0: any
 	KeptOut          []*KeptOut             `protobuf:"bytes,52,rep,name=kept_out,json=keptOut,proto3" json:"kept_out,omitempty"`                             // in the last minutes, for its protocol
 	Refused          []*Refusal             `protobuf:"bytes,53,rep,name=refused,proto3" json:"refused,omitempty"`                                            // the most frequent first; empty: none, or a build of before
+	TimeMs           int64                  `protobuf:"varint,54,opt,name=time_ms,json=timeMs,proto3" json:"time_ms,omitempty"`                               // the store's clock, milliseconds since 1970; zero if the build is older than the field
 	Incarnation      *Incarnation           `protobuf:"bytes,31,opt,name=incarnation,proto3" json:"incarnation,omitempty"`                                    // that the store belongs to; absent: not known
 	Caller           string                 `protobuf:"bytes,40,opt,name=caller,proto3" json:"caller,omitempty"`                                              // who the store takes the caller for, and where from, for events
 	unknownFields    protoimpl.UnknownFields
@@ -1617,6 +1618,13 @@ func (x *DescribeReply) GetRefused() []*Refusal {
 		return x.Refused
 	}
 	return nil
+}
+
+func (x *DescribeReply) GetTimeMs() int64 {
+	if x != nil {
+		return x.TimeMs
+	}
+	return 0
 }
 
 func (x *DescribeReply) GetIncarnation() *Incarnation {
@@ -3224,7 +3232,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
 	"\x03era\x18\x02 \x01(\x04R\x03era\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xe5\t\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xfe\t\n" +
 	"\rDescribeReply\x12\x1d\n" +
 	"\n" +
 	"store_uuid\x18\x01 \x01(\tR\tstoreUuid\x12\x12\n" +
@@ -3268,7 +3276,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\bprotocol\x182 \x01(\rR\bprotocol\x12+\n" +
 	"\x11required_protocol\x183 \x01(\rR\x10requiredProtocol\x12-\n" +
 	"\bkept_out\x184 \x03(\v2\x12.seqsvr.v1.KeptOutR\akeptOut\x12,\n" +
-	"\arefused\x185 \x03(\v2\x12.seqsvr.v1.RefusalR\arefused\x128\n" +
+	"\arefused\x185 \x03(\v2\x12.seqsvr.v1.RefusalR\arefused\x12\x17\n" +
+	"\atime_ms\x186 \x01(\x03R\x06timeMs\x128\n" +
 	"\vincarnation\x18\x1f \x01(\v2\x16.seqsvr.v1.IncarnationR\vincarnation\x12\x16\n" +
 	"\x06caller\x18( \x01(\tR\x06callerJ\x04\b\x19\x10\x1a\"\xd0\x03\n" +
 	"\x06Result\x12,\n" +
