@@ -14,7 +14,7 @@ type Batch struct {
 	Records []Record
 }
 
-// End is where a copy stands that has taken the batch in.
+// End returns the position of a copy that has taken the batch in.
 func (b *Batch) End() Position {
 	if n := len(b.Records); n > 0 {
 		return b.Records[n-1].at()
@@ -41,10 +41,10 @@ type Copy struct {
 // NewCopy makes an empty copy; window is how long ids are kept, milliseconds.
 func NewCopy(window int64) *Copy { return &Copy{state: &State{}, window: window} }
 
-// At is where the copy stands.
+// At returns the position of the copy.
 func (c *Copy) At() Position { return c.state.at }
 
-// State is a copy of all that the copy has.
+// State returns a copy of all that the copy has.
 func (c *Copy) State() *State { return c.state.Clone() }
 
 // Append adds the records of b that follow the copy, all or none. It returns the records that the copy
@@ -100,5 +100,5 @@ func (c *Copy) Fill(s *State, latest int64) (filled bool, err error) {
 // Restore makes a copy of a state that is read back from a disk.
 func Restore(s *State, window int64) *Copy { return &Copy{state: s, window: window} }
 
-// Borrow is the copy's state itself, to be read and not kept.
+// Borrow returns the copy's own state. The caller may read it and must not keep it.
 func (c *Copy) Borrow() *State { return c.state }

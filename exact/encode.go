@@ -67,7 +67,7 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// Reader reads encodings one after the other. After an error it gives zero values.
+// Reader reads encodings one after the other. After an error it returns zero values.
 type Reader struct {
 	b   []byte
 	err error
@@ -76,7 +76,7 @@ type Reader struct {
 // NewReader reads b, which must not change meanwhile.
 func NewReader(b []byte) *Reader { return &Reader{b: b} }
 
-// Err is ErrBadRecord if what was read was not whole.
+// Err returns ErrBadRecord if an encoding was not whole.
 func (r *Reader) Err() error { return r.err }
 
 // Left returns the number of bytes that are left.
@@ -201,8 +201,8 @@ func (c *Change) Epoch() seq.Epoch {
 	return c.Batch.Epoch
 }
 
-// Entry is what changed of a section at a store, for its disk: records that the copy took, or
-// a whole copy in the place of all before.
+// Entry is the change of a section at a store, for its disk: records that the copy took, or a whole copy
+// that replaces all before.
 type Entry struct {
 	Section seq.SectionID
 	Records []Record

@@ -23,17 +23,17 @@ var (
 	ErrSpent = errors.New("sequence is spent")
 )
 
-// Conflict is an ErrConflict with what the id has got.
+// Conflict is an ErrConflict with the numbers that the id has got.
 type Conflict struct {
 	First uint64
 	Count uint32
 	Asked uint32
 }
 
-// Error tells what the id has got.
+// Error names the numbers that the id has got.
 func (c *Conflict) Error() string {
 	return fmt.Sprintf("%v: %d numbers from %d, not %d", ErrConflict, c.Count, c.First, c.Asked)
 }
 
-// Unwrap gives ErrConflict.
+// Unwrap returns ErrConflict.
 func (c *Conflict) Unwrap() error { return ErrConflict }

@@ -16,10 +16,10 @@ type Config struct {
 	Most int64 // bytes that a copy may take; if zero, MaxCopy
 }
 
-// Owner is a section at the allocator that hands its numbers out: the state with all that
-// was gathered so far, of which W stores have a part. Nothing of it may be told before they
-// have: each answer says which batch it waits for. It has no clock, no I/O and no goroutine,
-// and is not safe for concurrent use.
+// Owner is a section at the allocator that hands its numbers out: the state with all that was gathered so
+// far, of which W stores have a part. No answer may be sent before they have its batch: each answer says
+// which batch it waits for. Owner has no clock, no I/O and no goroutine, and is not safe for concurrent
+// use.
 //
 //	committed <= sent <= state
 type Owner struct {
@@ -36,9 +36,9 @@ type Owner struct {
 	asked     bool     // a read waits for a batch that has yet to begin
 }
 
-// NewOwner makes the owner of a section under an epoch that W stores have promised. found is
-// the copy of the highest position among theirs, read from where that was. Its first batch
-// must be at W stores before any other begins.
+// NewOwner makes the owner of a section under an epoch that W stores have promised. found is the copy with
+// the highest position among these stores' copies, read after the promises. Its first batch must be at W
+// stores before any other begins.
 func NewOwner(cfg Config, epoch seq.Epoch, found *State, now int64) (*Owner, error) {
 	if !found.at.Epoch.Less(epoch) {
 		return nil, fmt.Errorf("%w: epoch %v for a copy at %v", ErrBadRecord, epoch, found.at)
@@ -135,7 +135,7 @@ func (o *Owner) has(index uint64) uint64 {
 	return o.round + 1
 }
 
-// Lookup gives what a request has got: First 0 if nothing. It takes nothing.
+// Lookup returns the numbers that a request has got. First is 0 if it has none. It takes nothing.
 func (o *Owner) Lookup(uid seq.UID, id string) Answer {
 	if got, ok := o.state.ids[request{uid, id}]; ok {
 		a, _ := o.again(got, got.count)
@@ -144,8 +144,8 @@ func (o *Owner) Lookup(uid seq.UID, id string) Answer {
 	return Answer{Round: o.ask()}
 }
 
-// Current gives the last number of a UID, as First: of one without any 0, or after a restore where
-// it begins, since it may have had numbers up to there.
+// Current returns the last number of a UID, as First. For a UID without numbers it is 0, or after a restore
+// the number at which the UID begins, because it may have had numbers up to there.
 func (o *Owner) Current(uid seq.UID) Answer {
 	return Answer{Round: o.ask(), First: o.state.Last(uid)}
 }
@@ -157,7 +157,7 @@ func (o *Owner) ask() uint64 {
 	return o.round + 1
 }
 
-// Raise lifts a UID to at least a number, and gives its last. ErrSpent, ErrFull.
+// Raise lifts a UID to at least a number, and returns its last number. It returns ErrSpent or ErrFull.
 func (o *Owner) Raise(uid seq.UID, to uint64, now int64) (Answer, error) {
 	last := o.state.Last(uid)
 	if to > uint64(seq.MaxSeq) {
@@ -177,7 +177,7 @@ func (o *Owner) Raise(uid seq.UID, to uint64, now int64) (Answer, error) {
 	return Answer{Round: o.round + 1, First: to}, nil
 }
 
-// Pass has a section tell the time if that lets ids go: true if it has a record for it.
+// Pass adds a record of the time if ids expire by it. It reports whether it added one.
 func (o *Owner) Pass(now int64) bool {
 	if next := o.state.ends.next(); next == nil || next.at > o.time(now) {
 		return false
@@ -202,11 +202,11 @@ func (o *Owner) add(r Record, now int64) error {
 	return nil
 }
 
-// Begin gives the next batch, false if none is wanted or one is under way. It must be
-// repeated as it is until W stores have it, or the owner must end.
+// Begin returns the next batch. It returns false if none is wanted or one is under way. The owner must
+// repeat the batch unchanged until W stores have it, or end.
 //
-// It has the records of the batch before once more: the two overtake each other on their way to
-// a store that is not among the W, which would need a whole copy for each time.
+// The batch repeats the records of the batch before it. The two may overtake each other on their way to a
+// store that is not among the W, and each time the store would otherwise need a whole copy.
 func (o *Owner) Begin() (Batch, bool) {
 	if o.flying || len(o.pending) == 0 && !o.asked {
 		return Batch{}, false
@@ -223,26 +223,26 @@ func (o *Owner) Begin() (Batch, bool) {
 	return b, true
 }
 
-// Committed says that W stores have the batch that is under way: all answers with Round up
-// to the one that it returns hold.
+// Committed notes that W stores have the batch under way. All answers with a Round up to the result now
+// hold.
 func (o *Owner) Committed() (round uint64) {
 	o.committed, o.flying = o.sent.Index, false
 	return o.round
 }
 
-// Ask has a batch begin though nothing is to be told.
+// Ask makes a batch begin although there is nothing to send.
 func (o *Owner) Ask() { o.ask() }
 
-// Round is the number of the last batch that began.
+// Round returns the number of the last batch that began.
 func (o *Owner) Round() uint64 { return o.round }
 
-// Last is the last number that was gathered for a UID, which may not be at W stores yet.
+// Last returns the last number that was gathered for a UID. W stores may not have it yet.
 func (o *Owner) Last(uid seq.UID) uint64 { return o.state.Last(uid) }
 
 // Size returns the numbers of UIDs and ids in the section.
 func (o *Owner) Size() (uids, ids int) { return len(o.state.last), len(o.state.ids) }
 
-// Page is State.Page of all that the owner has.
+// Page calls State.Page on all that the owner has.
 func (o *Owner) Page(from seq.UID, most int) (uids []seq.UID, next seq.UID) {
 	return o.state.Page(from, most)
 }
@@ -250,6 +250,6 @@ func (o *Owner) Page(from seq.UID, most int) (uids []seq.UID, next seq.UID) {
 // Bytes is about what the UIDs and ids take in memory.
 func (o *Owner) Bytes() int64 { return o.state.Bytes() }
 
-// State is all that the owner has, committed or not, for copies that stand elsewhere. It ends
-// in a record of the owner's epoch.
+// State returns all that the owner has, committed or not, for copies that stand elsewhere. It ends in a
+// record of the owner's epoch.
 func (o *Owner) State() *State { return o.state.Clone() }

@@ -6,7 +6,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Kind is what a record says.
+// Kind says what a record does.
 type Kind uint8
 
 const (
@@ -37,16 +37,15 @@ type Record struct {
 	Time  int64  // of the section, milliseconds since 1970: it never falls
 }
 
-// Position is the last record of a copy. Two copies at one position are alike: an epoch is
-// one owner's, which gives an index to one record only, and Prev ties each record to those
-// before it.
+// Position is the last record of a copy. Two copies at one position are equal. An epoch belongs to one
+// owner, which gives an index to one record only, and Prev ties each record to the records before it.
 type Position struct {
 	Epoch seq.Epoch
 	Index uint64
 }
 
-// Less says whether p is older than o: what a takeover goes by. By epoch first: a longer copy
-// of an older epoch has records that no quorum took.
+// Less reports whether p is older than o, for a takeover. The epoch counts first, because a longer copy of
+// an older epoch has records that no quorum took.
 func (p Position) Less(o Position) bool {
 	if c := p.Epoch.Compare(o.Epoch); c != 0 {
 		return c < 0
@@ -54,7 +53,7 @@ func (p Position) Less(o Position) bool {
 	return p.Index < o.Index
 }
 
-// String gives a position as "7 of 12@89abcdef01234567".
+// String returns a position as "7 of 12@89abcdef01234567".
 func (p Position) String() string { return fmt.Sprintf("%d of %s", p.Index, p.Epoch) }
 
 // at is the record's position.

@@ -40,7 +40,7 @@ type assigned struct {
 // goes on from floor, since an era before may have given it numbers up to there.
 func Beginning(floor uint64) *State { return &State{floor: floor} }
 
-// At is the position of the last record.
+// At returns the position of the last record.
 func (s *State) At() Position { return s.at }
 
 // Time returns the time of the last record, in milliseconds since 1970.
@@ -70,7 +70,7 @@ const (
 // Bytes is about what the UIDs and ids take in memory.
 func (s *State) Bytes() int64 { return Bytes(len(s.last), len(s.ids)) }
 
-// Bytes is about what so many UIDs and ids take in memory.
+// Bytes returns about the memory that so many UIDs and ids take.
 func Bytes(uids, ids int) int64 { return uidBytes*int64(uids) + idBytes*int64(ids) }
 
 // MaxCopy bounds the bytes of a section's encoding. A copy travels in one message (storewire.MaxRequest)
@@ -89,8 +89,8 @@ func (s *State) copyBytes() int64 {
 	return headText + uidText*int64(len(s.last)) + idText*int64(len(s.ids))
 }
 
-// Page is up to most UIDs from one on, by rising UID; next is the least that comes after them, 0
-// if there is none.
+// Page returns up to most UIDs, beginning with from, in rising order. next is the least UID after them, or
+// 0.
 func (s *State) Page(from seq.UID, most int) (uids []seq.UID, next seq.UID) {
 	for uid := range s.last {
 		if uid >= from {
@@ -161,7 +161,7 @@ func (s *State) apply(r *Record, window int64) {
 	}
 }
 
-// Describe gives the state in full, in one order, for people and for comparing.
+// Describe returns the state in full, in one order, for people and for comparing.
 func (s *State) Describe() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "at %v, time %d", s.at, s.time)

@@ -55,7 +55,7 @@ type Identity struct {
 // answers, or that refuses the AllocSvr.
 const StateLeftOut = "left out: "
 
-// List is the member list that the store has; Version 0 if it has none.
+// List returns the store's member list. If the store has none, its Version is 0.
 func (id Identity) List() MemberList {
 	return MemberList{Version: id.Ref.Members, R: id.R, W: id.W, Members: id.Members, Incarnation: id.Incarnation}
 }
@@ -75,19 +75,19 @@ type Claim struct {
 	StartSeal [16]byte `json:",omitzero"`
 }
 
-// Twin reports whether the two are of two processes that each count the same boot of one store.
+// Twin reports whether two processes each count the same boot of one store.
 func (c Claim) Twin(o Claim) bool {
 	return c.Store == o.Store && c.Boot == o.Boot && c.Start != o.Start && c.Start != 0 && o.Start != 0
 }
 
-// Less says whether c is from before o. One of no commits claims nothing.
+// Less reports whether c is older than o. A claim without commits proves nothing.
 func (c Claim) Less(o Claim) bool {
 	return o.Commits > 0 && (c.Boot < o.Boot || c.Boot == o.Boot && c.Commits < o.Commits)
 }
 
-// Floors are what registers that a backup does not know count for at least, in an era that
-// was restored: no register of the kind is ever shown with a lower max, whether the backup
-// knew it or not. Zero in an era that was not.
+// Floors bounds the max of registers from below in an era that was restored. No store shows a register of
+// the kind with a lower max, whether the backup has the register or not. Floors are zero in an era that was
+// not restored.
 type Floors struct {
 	Tag     uint64 `json:"tag,omitempty"`     // numbers; the same at every store of the era
 	Worker  uint64 `json:"worker,omitempty"`  // milliseconds since 1970, by each store's own clock
@@ -281,7 +281,7 @@ type RenewReply struct {
 	Time int64
 }
 
-// Claim is what can be remembered of the store by its own word.
+// Claim returns what the store says of its own disk.
 func (r RenewReply) Claim() Claim {
 	return Claim{Store: r.UUID, Boot: r.BootCount, Commits: r.Commits, Seal: r.Seal, Start: r.Start, StartSeal: r.StartSeal}
 }

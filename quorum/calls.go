@@ -31,9 +31,9 @@ func (g *Group) Probe(ctx context.Context, session seq.Session, regs []seq.Regis
 	return outcomes
 }
 
-// Prepare asks for the promise of {Round, session} of each item. Won means that
-// W distinct stores promised: Max is then at or above everything that was ever
-// confirmed. One outcome an item, in order. Safe to repeat under the same round.
+// Prepare asks for the promise of {Round, session} of each item. Won means that W distinct stores promised:
+// Max is then at or above every number that was ever confirmed. Prepare returns one outcome for each item,
+// in order. It is safe to repeat under the same round.
 func (g *Group) Prepare(ctx context.Context, session seq.Session, items []PrepareItem) []Outcome {
 	items = slices.Clone(items)
 	outcomes := g.run(ctx, func(v *view) (*batch, message) {
@@ -105,11 +105,11 @@ func (g *Group) Step(ctx context.Context, session seq.Session, items []StepItem)
 // cores, and it is encoded, sent and waited for by all that the machine has to do.
 const copyTimeout = 15 * time.Second
 
-// Copies reads the copies of sections of exact spaces from W stores that have promised
-// {rounds[i], session}: Won gives the one that stands highest as Payload, with its Accepted and
-// Index. Nothing that was accepted under a lower epoch comes to those stores any more, so that
-// it has all that W stores ever had. One outcome a register, in order. Safe to repeat. One copy
-// alone, which may be large, has copyTimeout.
+// Copies reads the copies of sections of exact spaces from W stores that have promised {rounds[i],
+// session}. Won returns the highest copy as Payload, with its Accepted and Index. These stores accept
+// nothing under a lower epoch any more, so the copy has all records that W stores ever had. Copies returns
+// one outcome for each register, in order. It is safe to repeat. A single copy may be large and has
+// copyTimeout.
 func (g *Group) Copies(ctx context.Context, session seq.Session, regs []seq.Register, rounds []uint64) []Outcome {
 	regs, rounds = slices.Clone(regs), slices.Clone(rounds)
 	return g.run(ctx, func(v *view) (*batch, message) {
@@ -214,10 +214,10 @@ func alignByRegister(answers []answer) []seq.Register {
 	return regs
 }
 
-// Release drops the session's leases on the items at all stores and reserves
-// them for session to, 0 for none, for ReserveTime. nil once W distinct stores
-// did; seq.ErrNoQuorum otherwise, and then the leases end by themselves. The
-// caller must have stopped serving the items before. Safe to repeat.
+// Release drops the session's leases on the items at all stores. It reserves them for the session to, if
+// that is not 0, for ReserveTime. It returns nil once W distinct stores have done so. Otherwise it returns
+// seq.ErrNoQuorum, and the leases end by themselves. The caller must have stopped serving the items before.
+// Release is safe to repeat.
 func (g *Group) Release(ctx context.Context, session seq.Session, items []LeaseItem, to seq.Session) error {
 	if len(items) == 0 {
 		return nil
@@ -226,10 +226,10 @@ func (g *Group) Release(ctx context.Context, session seq.Session, items []LeaseI
 		ReleaseRequest{Session: session, Secret: g.Config().Secret, Items: slices.Clone(items), To: to})
 }
 
-// EndSession drops all leases of the secret's session at all stores, which grant it
-// nothing more. nil once W distinct stores did; seq.ErrNoQuorum otherwise, and
-// then the leases end by themselves. The process must have stopped serving, or be
-// known to be dead. Safe to repeat.
+// EndSession drops all leases of the secret's session at all stores, which then grant the session nothing
+// more. It returns nil once W distinct stores have done so. Otherwise it returns seq.ErrNoQuorum, and the
+// leases end by themselves. The process must have stopped serving, or be known to be dead. EndSession is
+// safe to repeat.
 func (g *Group) EndSession(ctx context.Context, secret seq.Secret) error {
 	session := secret.Session()
 	return g.release(ctx, "end session "+session.String(),

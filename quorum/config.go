@@ -40,7 +40,7 @@ type Config struct {
 	OnClaim func(Claim)
 }
 
-// Validate checks the formulas at the fields. ErrBadConfig otherwise.
+// Validate checks the formulas at the fields. It returns ErrBadConfig.
 func (c Config) Validate() error {
 	switch {
 	case c.N < 1 || c.N > MaxStores:
@@ -116,7 +116,7 @@ func (s State) String() string {
 	return "invalid"
 }
 
-// Outcome is what the stores said on one item, taken together.
+// Outcome combines the stores' answers for one item.
 type Outcome struct {
 	State     State
 	Acks      int           // distinct stores that said OK

@@ -53,9 +53,9 @@ const (
 	maxBackoff  = 500 * time.Millisecond
 )
 
-// LoadDocument reads the document as it is now: linearizable with every change.
-// Where the newest value is not at W stores alike, it makes it so first.
-// seq.ErrNoQuorum and ctx's error may be retried.
+// LoadDocument reads the current document. It is linearizable with every change. If W stores do not yet
+// have the newest value, it writes that value to them first. The caller may retry after seq.ErrNoQuorum and
+// after ctx's error.
 func (g *Group) LoadDocument(ctx context.Context, session seq.Session, reg seq.Register) (Document, error) {
 	o := &docOp{g: g, session: session, register: reg}
 	doc, err := o.loop(ctx, o.load)
@@ -65,11 +65,10 @@ func (g *Group) LoadDocument(ctx context.Context, session seq.Session, reg seq.R
 	return doc, nil
 }
 
-// SwapDocument replaces the body of version old by body and returns the document
-// of version old+1. If the version is another one, seq.ErrConflict and the document
-// as it is. Any other error but ErrUnknownOutcome says that nothing was changed and
-// may be retried if its cause may. After ErrUnknownOutcome, the change may have
-// been made, or be made later: load, and look.
+// SwapDocument replaces the body of version old by body and returns the document of version old+1. If the
+// version is another one, it returns seq.ErrConflict and the current document. After ErrUnknownOutcome, the
+// change may have been made, or be made later: load the document, and look. Any other error means that
+// nothing was changed, and the caller may retry if the cause allows it.
 func (g *Group) SwapDocument(ctx context.Context, session seq.Session, reg seq.Register, old uint64, body []byte) (Document, error) {
 	o := &docOp{g: g, session: session, register: reg, want: Document{Version: old + 1, Body: bytes.Clone(body)}}
 	doc, err := o.loop(ctx, o.swap)

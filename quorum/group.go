@@ -51,7 +51,7 @@ type proposer struct {
 	register seq.Register
 }
 
-// NewGroup makes a group of cfg.N stores. ErrBadConfig if that cannot be safe.
+// NewGroup makes a group of cfg.N stores. It returns ErrBadConfig if the group cannot be safe.
 func NewGroup(cfg Config, stores []NamedStore) (*Group, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err

@@ -80,11 +80,11 @@ func (l *Leases) end(h *Hold) {
 	}
 }
 
-// Until is when the lease on the register ends, on the Clock of the leases: the
-// holder may serve while Now() < Until(). It is the W-th largest send time among
-// the stores where the register is attached, plus Term; 0 if those are fewer than
-// W. Ask it for each batch, after the last request of the batch has arrived, and
-// keep the answer no longer than Losses says. It takes no lock and allocates nothing.
+// Until returns the time when the lease on the register ends, on the Clock of the leases. The holder may
+// serve while Now() < Until(). It is the W-th largest send time among the stores where the register is
+// attached, plus Term. It is 0 if there are fewer than W such stores. Ask it for each batch, after the last
+// request of the batch has arrived, and keep the answer no longer than Losses allows. It takes no lock and
+// allocates nothing.
 func (h *Hold) Until() time.Duration {
 	l := h.leases
 	c := l.now.Load()
@@ -117,9 +117,9 @@ func (h *Hold) Until() time.Duration {
 	return max(0, time.Duration(top[w-1])+l.term)
 }
 
-// Drop gives the register up: Until is 0 from here on. The stores learn of it
-// with the next renews; Group.Release is how to tell them at once. The caller must
-// have stopped serving it. Safe to repeat.
+// Drop gives the register up: Until is 0 from here on. The stores learn of it with the next renews.
+// Group.Release tells them at once. The caller must have stopped serving the register. Drop is safe to
+// repeat.
 func (h *Hold) Drop() {
 	h.leases.mu.Lock()
 	defer h.leases.mu.Unlock()
@@ -132,12 +132,11 @@ func (h *Hold) Drop() {
 // closed if the hold is lost before.
 func (h *Hold) Ready() <-chan struct{} { return h.ready }
 
-// Register is what is held.
+// Register returns the register that is held.
 func (h *Hold) Register() seq.Register { return h.register }
 
 // Round returns the round of the epoch under which the register is held.
 func (h *Hold) Round() uint64 { return h.round }
 
-// Lost says whether the hold is over, lost or dropped. A hold whose lease has only
-// run out is not.
+// Lost reports whether the hold is over, lost or dropped. A hold whose lease has only run out is not lost.
 func (h *Hold) Lost() bool { return h.over.Load() }

@@ -19,11 +19,10 @@ import (
 // shows only (1-Rho) of that time. Because (1-Rho)/(1+Rho) > 1-2*Rho, Term uses the factor 1-2*Rho.
 const Rho = 0.01
 
-// Guard is what a holder stops earlier for clocks that tick: a reading may be
-// old by up to one tick. The store's reading at receipt and the holder's reading
-// when it serves each count against the holder, the other two for it. The
-// coarsest tick in use is 4 ms (HZ=250), and durations on the wire may be rounded
-// by 1 ms at each end: 2*4 + 2*1 = 10 ms.
+// Guard is the time by which a holder stops early because clocks tick: a reading may be old by up to one
+// tick. The store's reading at receipt and the holder's reading when it serves each count against the
+// holder, and the other two readings count for it. The coarsest tick in use is 4 ms (HZ=250), and durations
+// on the wire may be rounded by 1 ms at each end: 2*4 + 2*1 = 10 ms.
 const Guard = 10 * time.Millisecond
 
 // MinLease keeps Guard below a tenth of the lease.
@@ -194,7 +193,7 @@ func (l *Leases) Kick() {
 	}
 }
 
-// Connected is the number of stores that answered within the lease.
+// Connected returns the number of stores that answered within the lease.
 func (l *Leases) Connected() int {
 	now, n := int64(l.cfg.Clock.Now()), 0
 	for _, s := range l.now.Load().stores {
@@ -205,8 +204,8 @@ func (l *Leases) Connected() int {
 	return n
 }
 
-// Missing are the names of the stores that did not answer within the lease, in the
-// order of the member list.
+// Missing returns the names of the stores that did not answer within the lease, in the order of the member
+// list.
 func (l *Leases) Missing() []string {
 	now := int64(l.cfg.Clock.Now())
 	var names []string
@@ -218,12 +217,11 @@ func (l *Leases) Missing() []string {
 	return names
 }
 
-// Granted says whether W stores answered within the lease, so that holds can be
-// attached at W stores at all.
+// Granted reports whether W stores answered within the lease, so that holds can be attached at W stores.
 func (l *Leases) Granted() bool { return l.Connected() >= l.now.Load().w }
 
-// Ended says whether so many stores have ended the session that W can never grant it a
-// lease again.
+// Ended reports whether so many stores have ended the session that W stores can never grant it a lease
+// again.
 func (l *Leases) Ended() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -236,14 +234,13 @@ func (l *Leases) Ended() bool {
 	return ended > c.n-c.w
 }
 
-// Losses is a count that moves on before any hold of these leases may come to be worth
-// less than its send times say: before a bit of attached is cleared, and before another
-// member list counts. So an answer of Until is good while the count is the one that was
-// read before it was asked for, and to ask for the count, once a batch and after its
-// last request has arrived, is as good as to ask every hold.
+// Losses counts events after which a hold of these leases may be worth less than its send times say. It
+// rises before a bit of attached is cleared, and before another member list counts. An answer of Until
+// stays good while the count is the one that was read before it. So the owner may read the count once for
+// each batch, after its last request has arrived, instead of asking every hold.
 func (l *Leases) Losses() uint64 { return l.losses.Load() }
 
-// RouteVersion is the highest version of the route table that a store told of.
+// RouteVersion returns the highest version of the route table that a store reported.
 func (l *Leases) RouteVersion() uint64 { return l.routes.Load() }
 
 // renewLoop is the only one that sends renews to its store, so that they are

@@ -27,15 +27,15 @@ type MemberList struct {
 	Incarnation seq.Incarnation `json:"incarnation,omitzero"`
 }
 
-// Voters are the members that vote, in the order of the list.
+// Voters returns the members that vote, in the order of the list.
 func (l MemberList) Voters() []Member {
 	return slices.DeleteFunc(slices.Clone(l.Members), func(m Member) bool { return m.Learner })
 }
 
-// N is the number of voters.
+// N returns the number of voters.
 func (l MemberList) N() int { return len(l.Voters()) }
 
-// Find is the member with the uuid.
+// Find returns the member with the uuid.
 func (l MemberList) Find(uuid string) (Member, bool) {
 	i := slices.IndexFunc(l.Members, func(m Member) bool { return m.UUID == uuid })
 	if i < 0 {
@@ -44,7 +44,7 @@ func (l MemberList) Find(uuid string) (Member, bool) {
 	return l.Members[i], true
 }
 
-// Learner is the member that is being filled, if there is one.
+// Learner returns the member that is being filled, if there is one.
 func (l MemberList) Learner() (Member, bool) {
 	i := slices.IndexFunc(l.Members, func(m Member) bool { return m.Learner })
 	if i < 0 {
@@ -70,23 +70,23 @@ func (l MemberList) Derived(origin seq.ClusterID, cluster string, era seq.Era) s
 	return seq.NewIncarnation(origin, cluster, era, uuids)
 }
 
-// Equal says whether two lists are the same in everything but zones and the incarnation.
+// Equal reports whether two lists are equal in everything except zones and the incarnation.
 func (l MemberList) Equal(o MemberList) bool {
 	return l.Version == o.Version && l.R == o.R && l.W == o.W && slices.EqualFunc(l.Members, o.Members, Member.Same)
 }
 
-// Same says whether two members are the same in everything but the zone.
+// Same reports whether two members are equal in everything except the zone.
 func (m Member) Same(o Member) bool {
 	o.Zone = m.Zone
 	return m == o
 }
 
-// Ref is what requests under the list carry.
+// Ref returns the Ref of requests under the list.
 func (l MemberList) Ref(cluster string, era seq.Era) Ref {
 	return Ref{Cluster: cluster, Era: era, Members: l.Version, MembersHash: MembersHash(l.Members)}
 }
 
-// Validate checks the formulas at the type, names and uuids. ErrBadConfig.
+// Validate checks the formulas at the type, names and uuids. It returns ErrBadConfig.
 func (l MemberList) Validate() error {
 	names, uuids := map[string]bool{}, map[string]bool{}
 	learners := 0
@@ -105,11 +105,11 @@ func (l MemberList) Validate() error {
 	return Config{N: l.N(), R: l.R, W: l.W}.Validate()
 }
 
-// Overlap says whether one list may follow the other: every write quorum of the one
-// must share a store with every write and read quorum of the other. ErrBadConfig.
+// Overlap returns nil if one list may follow the other: every write quorum of each list shares a store with
+// every write and read quorum of the other. Otherwise it returns ErrBadConfig.
 //
-// A quorum of q among n voters has at least q-(n-i) of the i voters that the lists
-// share. Two of them meet if those numbers add up to more than i.
+// A quorum of q among n voters has at least q-(n-i) of the i voters that the lists share. Two quorums meet
+// if these numbers add up to more than i.
 func Overlap(a, b MemberList) error {
 	shared := 0
 	voters := a.Voters()

@@ -20,9 +20,9 @@ const (
 // patience bounds the time that an operation starts over. The zero value is ready.
 type patience struct{ ends time.Time }
 
-// Reconfigure has every later round go to the stores of another member list. Rounds
-// under way end as they began. The caller must know that the list was decided: any
-// store that has it is proof. ErrBadConfig, and nothing is changed.
+// Reconfigure sends every later round to the stores of another member list. Rounds under way end as they
+// began. The caller must know that the list was decided: any store that has it is proof. If Reconfigure
+// returns ErrBadConfig, nothing has changed.
 func (g *Group) Reconfigure(cfg Config, stores []NamedStore) error {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (g *Group) Reconfigure(cfg Config, stores []NamedStore) error {
 	return nil
 }
 
-// Config is what the next round goes by.
+// Config returns the configuration of the next round.
 func (g *Group) Config() Config { return g.now.Load().cfg }
 
 // outdated calls Config.OnStale if a store refused the member list of v.

@@ -14,8 +14,8 @@ type StepLimits struct {
 	Exact   bool   // the register is a section of an exact space
 }
 
-// Refusal returns the rule of the register that the step breaks; "" if it breaks none. Every store
-// goes by it.
+// Refusal returns the rule of the register that the step breaks, or "" if it breaks none. Every store
+// applies it.
 func Refusal(item StepItem, limits StepLimits) string {
 	most := mostOf(item.Register, limits)
 	switch {

@@ -97,7 +97,7 @@ func (r *sessionRecord) fresh(now time.Duration) bool {
 	return false
 }
 
-// Sessions are those that the stores told of, in the order of their names.
+// Sessions returns the sessions that the stores reported, in the order of their names.
 func (l *Leases) Sessions() []SessionView {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 // always has a majority of the stores.
 const FewestZones = 3
 
-// CheckZones is ErrZones if one zone has w of the stores after a change, so that its loss stops
-// all writes whatever the others do. before and after have one name a store, "" where none is
-// known. The error is nil where both together name fewer than FewestZones: a zone that the change
-// does without is one that a store could be in.
+// CheckZones returns ErrZones if one zone has w of the stores after a change, so that its loss stops all
+// writes. before and after have the zone of each store, or "" if it is unknown. If both together name fewer
+// than FewestZones zones, CheckZones returns nil. A zone that the change leaves still counts, because a
+// store could move there.
 func CheckZones(before, after []string, w int) error {
 	if len(byZone(slices.Concat(before, after))) < FewestZones {
 		return nil
@@ -27,9 +27,9 @@ func CheckZones(before, after []string, w int) error {
 	return nil
 }
 
-// Fatal are the zones whose loss leaves fewer than w stores, by name. zones has one name a store,
-// "" where none is known. CheckZones lets pass what cannot be helped: of four stores, with W of 3,
-// some zone has two.
+// Fatal returns the zones, by name, whose loss leaves fewer than w stores. zones has the zone of each
+// store, or "" if it is unknown. Some zones are fatal whatever the layout, and CheckZones allows them: with
+// four stores and a W of 3, one zone has two stores.
 func Fatal(zones []string, w int) (fatal []string) {
 	for z, n := range byZone(zones) {
 		if len(zones)-n < w {

@@ -104,7 +104,7 @@ func New(cfg Config) (*Router, error) {
 		r.unlisten()
 		return nil, fmt.Errorf("router: %w", err)
 	}
-	r.srv = gate.NewServer(gate.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.Caller().Table().ClusterID, Incarnation: r.sdk.Caller().Table().Incarnation, Creds: creds, Auth: cfg.Guard, Refused: cfg.Refused, MaxRecv: maxRequest,
+	r.srv = gate.NewServer(gate.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.Caller().Table().ClusterID, Incarnation: r.sdk.Caller().Table().Incarnation, Creds: creds, Auth: cfg.Guard, Refused: cfg.Refused, Answered: r.calls.Answered, MaxRecv: maxRequest,
 		MaxConcurrentStreams: maxCalls(cmp.Or(cfg.MaxInWork, DefaultMaxInWork)), MaxCancels: maxCancels, MaxOpen: maxOpen},
 		append(cfg.Traces.ServerOptions(), r.calls.Options()...)...)
 	cfg.TLS.WarnExposed(cfg.Logger, r.Addr(), r.HTTPAddr(), r.RESPAddr(), r.ConsoleAddr())

@@ -77,8 +77,8 @@ func CheckRequestID[T string | []byte](field string, id T) error {
 	return nil
 }
 
-// KeepsIDs is ErrIDNotKept for a space that keeps no request ids: what a crash may break is
-// no promise.
+// KeepsIDs returns ErrIDNotKept for a space that keeps no request ids, because a promise that a crash may
+// break is none.
 func (s *Space) KeepsIDs() error {
 	if s.Mode == Exact {
 		return nil
@@ -86,7 +86,7 @@ func (s *Space) KeepsIDs() error {
 	return fmt.Errorf("%w: space %q is of mode=%s", ErrIDNotKept, s.Name, s.Mode)
 }
 
-// CheckTag is ErrBadArgument for a name that no segment tag can have.
+// CheckTag returns ErrBadArgument for a name that no segment tag can have.
 func CheckTag(name string) error {
 	if len(name) == 0 || len(name) > MaxTagName {
 		return fmt.Errorf("%w: tag of %d bytes, expected 1 to %d", ErrBadArgument, len(name), MaxTagName)

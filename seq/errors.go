@@ -24,12 +24,12 @@ var (
 	// ErrNumbersUsedUp: the template of a tag has no digits left in this period. Retry in the
 	// next one; more digits may be given at any time.
 	ErrNumbersUsedUp = errors.New("numbers of the period used up")
-	// ErrJump: a raise would move a section's ceiling by more than its space's largest
-	// jump, or by more than 16 of them within an hour; the error says from where to where, or when
-	// to come again. Force does it all the same. Do not retry at once.
+	// ErrJump: a raise would move a section's ceiling by more than its space's largest jump, or by more
+	// than 16 such jumps within an hour. The error says from where to where, or when to come again. Force
+	// overrides it. Do not retry at once.
 	ErrJump = errors.New("raise too far")
-	// ErrIDConflict: the request id has got numbers by another count; the error is an
-	// *IDConflict, which says what. Nothing was taken. Do not retry.
+	// ErrIDConflict: the request id was used for another count. The error is an *IDConflict with its
+	// numbers. Nothing was taken. Do not retry.
 	ErrIDConflict = errors.New("request id was used for another count")
 	// ErrIDExpired: the request was first sent longer ago than its space keeps ids. It may have
 	// got numbers; it gets no others. Do not retry.
@@ -133,10 +133,10 @@ var (
 	ErrTimeExhausted = errors.New("time of layout exhausted")
 	// ErrBadID: an id that is negative, out of its layout, or not in its alphabet. Do not retry.
 	ErrBadID = errors.New("bad id")
-	// ErrUnauthenticated: the call does not say who makes it, or what it says does not hold:
-	// no certificate with a role and no token, or one that is unknown. Do not retry.
+	// ErrUnauthenticated: the call does not prove who makes it. It has no certificate with a role and no
+	// token, or the token is unknown. Do not retry.
 	ErrUnauthenticated = errors.New("not authenticated")
-	// ErrForbidden: whoever makes the call may not make it. Do not retry.
+	// ErrForbidden: the principal of the call may not make it. Do not retry.
 	ErrForbidden = errors.New("not allowed")
 	// ErrQuota: the principal's rate for that space is used up; the error says when to come
 	// again. It is also an ErrOverloaded. Nothing was taken; retry then.
@@ -152,7 +152,7 @@ type IDConflict struct {
 	Asked uint32 // 0 where that is not known
 }
 
-// Error tells the numbers, for those who read text alone.
+// Error names the numbers, for callers that read only the text.
 func (e *IDConflict) Error() string {
 	text := fmt.Sprintf("%v: it has got %d from %d", ErrIDConflict, e.Count, e.First)
 	if e.Asked > 0 {
@@ -161,5 +161,5 @@ func (e *IDConflict) Error() string {
 	return text
 }
 
-// Unwrap gives ErrIDConflict.
+// Unwrap returns ErrIDConflict.
 func (e *IDConflict) Unwrap() error { return ErrIDConflict }

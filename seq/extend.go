@@ -9,9 +9,10 @@ import (
 // registers while leases wait.
 const MaxAdded = 1 << 16
 
-// Add is the mapping with a space more, at its end. Zero fields get defaults, of the hash of
-// string keys SecretKeys; First, unless it is 0, is where the space must begin. A space that is there already with these
-// settings is no error, and added is false. ErrBadMapping, also for one with others.
+// Add returns the mapping with one more space at its end. Zero fields get defaults; the default hash of
+// string keys is SecretKeys. If s.First is not 0, the space must begin there. If the mapping already has
+// the space with these settings, added is false. If it has the space with other settings, Add returns
+// ErrBadMapping, as for every bad space.
 func (m Mapping) Add(s Space) (next Mapping, added bool, err error) {
 	s = s.withDefaults()
 	must := s.First
@@ -48,8 +49,8 @@ func (s *Space) settings() string {
 	return text
 }
 
-// Extends says whether m is o, perhaps with spaces added. Of two mappings that a cluster had,
-// one extends the other.
+// Extends reports whether m is o, perhaps with spaces added. Of two mappings that a cluster had, one
+// extends the other.
 func (m Mapping) Extends(o Mapping) bool {
 	return len(m.Spaces) >= len(o.Spaces) && slices.Equal(m.Spaces[:len(o.Spaces)], o.Spaces)
 }

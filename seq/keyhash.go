@@ -15,15 +15,15 @@ import (
 type KeyHash string
 
 const (
-	// SHA256Keys is HashKey: anybody can search two keys that meet. "" means it, in the
-	// mappings of before.
+	// SHA256Keys is HashKey: anyone can search for two keys that collide. In older mappings the empty
+	// KeyHash means it.
 	SHA256Keys KeyHash = "sha256-64"
-	// SecretKeys is the first 8 bytes of an HMAC-SHA-256 under a KeySecret of the space: who
-	// does not know that cannot search.
+	// SecretKeys is the first 8 bytes of an HMAC-SHA-256 under a KeySecret of the space. Without the
+	// secret, no caller can search for keys that collide.
 	SecretKeys KeyHash = "hmac-sha256-64"
 )
 
-// Validate is ErrBadMapping for a hash that there is not.
+// Validate returns ErrBadMapping for an unknown hash.
 func (h KeyHash) Validate() error {
 	if h != "" && h != SHA256Keys && h != SecretKeys {
 		return fmt.Errorf("%w: key hash %q, expected %s or %s", ErrBadMapping, string(h), SHA256Keys, SecretKeys)
@@ -31,17 +31,17 @@ func (h KeyHash) Validate() error {
 	return nil
 }
 
-// HashKey is the public hash of a string key: the first 8 bytes, big-endian, of its SHA-256,
-// simple to repeat in any language. It decides the key's section in every space, so that
-// callers find the owner without a secret, and with SHA256Keys it is the key's UID as well.
+// HashKey returns the public hash of a string key: the first 8 bytes, big-endian, of its SHA-256. That is
+// simple to repeat in any language. It decides the key's section in every space, so that callers find the
+// owner without a secret. With SHA256Keys it is the key's UID as well.
 func HashKey(key string) UID {
 	sum := sha256.Sum256([]byte(key))
 	return UID(binary.BigEndian.Uint64(sum[:8]))
 }
 
-// KeySecret is what the string keys of a space are hashed under: 32 random bytes that the
-// stores keep and the AllocSvr know, and no caller. Two keys that meet share a counter, and
-// a holder of the secret can search them.
+// KeySecret is the secret under which the string keys of a space are hashed: 32 random bytes that the
+// stores keep and the AllocSvr know, and no caller. Two keys that collide share a counter, and a holder of
+// the secret can search for such keys.
 type KeySecret [32]byte
 
 // NewKeySecret draws a secret from the system's random source.
@@ -50,10 +50,10 @@ func NewKeySecret() (s KeySecret) {
 	return s
 }
 
-// IsZero says whether there is no secret.
+// IsZero reports whether there is no secret.
 func (s KeySecret) IsZero() bool { return s == KeySecret{} }
 
-// String does not tell it: it may end up in a log.
+// String hides the secret, because its result may end up in a log.
 func (KeySecret) String() string { return "secret of string keys" }
 
 // GoString is String, for %#v.
@@ -79,7 +79,7 @@ func (s *KeySecret) UnmarshalText(text []byte) error {
 // has one.
 type KeyHasher struct{ Secret KeySecret }
 
-// UID is whose counter the key has.
+// UID returns the UID of the key's counter.
 func (h KeyHasher) UID(key string) UID {
 	if h.Secret.IsZero() {
 		return HashKey(key)
@@ -90,8 +90,8 @@ func (h KeyHasher) UID(key string) UID {
 	return UID(binary.BigEndian.Uint64(mac.Sum(sum[:0])))
 }
 
-// Mark tells one way to hash from another without telling the secret: counters that were
-// counted under another mark are of other keys. It is 0 for HashKey alone.
+// Mark identifies the way to hash without revealing the secret. Counters that were counted under another
+// mark belong to other keys. Mark is 0 for HashKey alone.
 func (h KeyHasher) Mark() uint64 {
 	if h.Secret.IsZero() {
 		return 0
@@ -104,17 +104,17 @@ func (h KeyHasher) Mark() uint64 {
 // the zero KeyHasher.
 type KeyHashers map[string]KeyHasher
 
-// Counter is one sequence as a request means it.
+// Counter is one sequence of a request.
 type Counter struct {
 	UID   UID  // whose counter it is
 	Place UID  // that decides its section: the UID, or the public hash of a string key
 	Named bool // by a string key, whose UID is not told
 }
 
-// Plain is the sequence of a UID.
+// Plain returns the sequence of a UID.
 func Plain(uid UID) Counter { return Counter{UID: uid, Place: uid} }
 
-// Counter is the sequence of a string key.
+// Counter returns the sequence of a string key.
 func (h KeyHasher) Counter(key string) Counter {
 	c := Counter{UID: h.UID(key), Named: true}
 	if c.Place = c.UID; !h.Secret.IsZero() {
@@ -123,7 +123,7 @@ func (h KeyHasher) Counter(key string) Counter {
 	return c
 }
 
-// Alone is a batch of it.
+// Alone returns a batch of the one sequence.
 func (c Counter) Alone() Counters {
 	k := PlainAll(c.UID)
 	if c.Named {
@@ -147,7 +147,7 @@ type Counters struct {
 	Named  int   // how many at the end are of string keys
 }
 
-// PlainAll are the sequences of UIDs. They share the memory.
+// PlainAll returns the sequences of UIDs. The result shares their memory.
 func PlainAll(uids ...UID) Counters { return Counters{UIDs: uids, Places: uids} }
 
 // At is one of them.
@@ -155,8 +155,8 @@ func (c Counters) At(i int) Counter {
 	return Counter{c.UIDs[i], c.Places[i], i >= len(c.UIDs)-c.Named}
 }
 
-// Counters are the sequences of a batch that Check found well. Without string keys the
-// result shares the memory of b.UIDs.
+// Counters returns the sequences of a batch that Check accepted. Without string keys the result shares the
+// memory of b.UIDs.
 func (h KeyHasher) Counters(b Batch) Counters {
 	uids := unsafe.Slice((*UID)(unsafe.SliceData(b.UIDs)), len(b.UIDs))
 	if len(b.Keys) == 0 {

@@ -2,15 +2,15 @@ package seq
 
 import "fmt"
 
-// Rules are what a kind of register goes by, everywhere: one row of the table of kinds. The zero
-// value of each column means that nobody has decided, and a test fails for it.
+// Rules are the rules of a kind of register: one row of the table of kinds. The zero value of a column
+// means that the rule is undecided, and a test fails for it.
 type Rules struct {
 	Kind Kind
 	// Name is the noun that people read, as in "section 17".
 	Name string
-	// Owned says what stands between two writers.
+	// Owned says how two writers are kept apart.
 	Owned Ownership
-	// Made says when a register of the kind comes to be.
+	// Made says when a register of the kind is made.
 	Made Making
 	// Holds is what the value means, and so how large it may become.
 	Holds Value
@@ -29,7 +29,7 @@ const (
 	ByVersion                      // anybody: compare-and-swap by the version of the payload
 )
 
-// Making is when a register comes to be.
+// Making says when a register is made.
 type Making uint8
 
 // The moments at which registers are made.
@@ -153,8 +153,8 @@ func (r Register) FixedRules() (row Fixed, known bool) {
 	return Fixed{}, false
 }
 
-// Known is nil if this build has rules for the register, else an ErrBadRegister that names what it
-// lacks. It says nothing of the length of the name; see Validate.
+// Known returns nil if this build has rules for the register. Otherwise it returns an ErrBadRegister that
+// names the missing part. It does not check the length of the name; see Validate.
 func (r Register) Known() error {
 	kind := r.Kind()
 	if !kind.Known() {

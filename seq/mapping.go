@@ -82,7 +82,7 @@ type Space struct {
 	Added bool `json:"added,omitempty"`
 }
 
-// Steps are the least and the largest step of the space's sections.
+// Steps returns the least and the largest step of the space's sections.
 func (s *Space) Steps() (least, most uint64) { return s.Step, max(s.Step, s.MaxStep) }
 
 // Jump returns how far one Raise without force may move a section's ceiling.
@@ -93,9 +93,9 @@ func (s *Space) Jump() uint64 {
 	return s.MaxJump
 }
 
-// Ending says whether a section with that ceiling has fewer than NearEnd numbers left, and
-// whether it is spent: less than one step is left. After its owner's crash, a section goes
-// on from its ceiling; at 2^53-1 it hands out nothing more.
+// Ending reports whether a section with that ceiling has fewer than NearEnd numbers left, and whether it is
+// spent, with less than one step left. After its owner's crash, a section continues at its ceiling. At
+// 2^53-1 it hands out nothing more.
 func (s *Space) Ending(ceiling uint64) (near, spent bool) {
 	left := uint64(MaxSeq) - min(ceiling, uint64(MaxSeq))
 	return left < NearEnd, left < s.Step
@@ -199,7 +199,7 @@ func (m Mapping) Validate() error {
 	return nil
 }
 
-// Sections is the number of sections over all spaces.
+// Sections returns the number of sections over all spaces.
 func (m Mapping) Sections() int {
 	n := 0
 	for i := range m.Spaces {
@@ -208,7 +208,7 @@ func (m Mapping) Sections() int {
 	return n
 }
 
-// Space finds a space by name; "" is DefaultSpace. ErrUnknownSpace otherwise.
+// Space returns the space of the name, or ErrUnknownSpace. The empty name means DefaultSpace.
 func (m Mapping) Space(name string) (*Space, error) {
 	if name == "" {
 		name = DefaultSpace
@@ -225,7 +225,7 @@ func (m Mapping) Space(name string) (*Space, error) {
 	return nil, fmt.Errorf("%w: %q, expected one of %s", ErrUnknownSpace, name, strings.Join(names, ", "))
 }
 
-// SpaceOf is the space that a section belongs to. ErrUnknownSection otherwise.
+// SpaceOf returns the space that a section belongs to, or ErrUnknownSection.
 func (m Mapping) SpaceOf(id SectionID) (*Space, error) {
 	for i := range m.Spaces {
 		s := &m.Spaces[i]
@@ -236,26 +236,26 @@ func (m Mapping) SpaceOf(id SectionID) (*Space, error) {
 	return nil, fmt.Errorf("%w: %d, expected 0 to %d", ErrUnknownSection, id, m.Sections()-1)
 }
 
-// IsExact says whether a section is of an exact space.
+// IsExact reports whether a section belongs to an exact space.
 func (m Mapping) IsExact(id SectionID) bool {
 	s, err := m.SpaceOf(id)
 	return err == nil && s.Mode == Exact
 }
 
-// HasExact says whether a space is exact.
+// HasExact reports whether a space is exact.
 func (m Mapping) HasExact() bool {
 	return slices.ContainsFunc(m.Spaces, func(s Space) bool { return s.Mode == Exact })
 }
 
-// SectionOf is the section of a UID in the space: the block of 64 neighbours,
-// hashed. docs/decisions.md, 001 has the reason.
+// SectionOf returns the section of a UID in the space: the block of 64 neighbours, hashed.
+// docs/decisions.md, 001 has the reason.
 func (s *Space) SectionOf(uid UID) SectionID {
 	return s.First + SectionID(mix(uint64(uid)>>BlockBits)%uint64(s.Sections))
 }
 
-// SectionOfName places a segment tag or another name among the sections that the cluster was
-// initialised with, so that the section's owner serves it. Those of later spaces do not
-// count: tags would move, and nodes that have not heard of a space yet would disagree.
+// SectionOfName places a segment tag or another name among the sections that the cluster was initialised
+// with, so that the section's owner serves it. Sections of later spaces do not count. With them tags would
+// move, and nodes that do not know a new space yet would disagree.
 func (m Mapping) SectionOfName(name string) SectionID {
 	return SectionID(mix(uint64(HashKey(name))) % uint64(m.initial()))
 }

@@ -32,8 +32,8 @@ type SectionID uint32
 // every start, so that a restart is never taken for the process before it.
 type Session uint64
 
-// NewSession draws a session from the system's random source, of a secret that is
-// forgotten: it names something, and can ask a store for nothing.
+// NewSession draws a session from the system's random source. Its secret is forgotten, so it can name
+// something but can ask nothing of a store.
 func NewSession() Session { return NewSecret("").Session() }
 
 // String gives the session as 16 hex digits.
@@ -54,7 +54,7 @@ type Epoch struct {
 	Session Session
 }
 
-// Compare is -1, 0 or +1 as e is below, equal to or above o.
+// Compare returns -1, 0 or +1 if e is below, equal to or above o.
 func (e Epoch) Compare(o Epoch) int {
 	if c := cmp.Compare(e.Round, o.Round); c != 0 {
 		return c
@@ -62,10 +62,10 @@ func (e Epoch) Compare(o Epoch) int {
 	return cmp.Compare(e.Session, o.Session)
 }
 
-// Less says whether e is below o.
+// Less reports whether e is below o.
 func (e Epoch) Less(o Epoch) bool { return e.Compare(o) < 0 }
 
-// IsZero says whether e is the zero epoch: nothing was ever promised.
+// IsZero reports whether e is the zero epoch: nothing was ever promised.
 func (e Epoch) IsZero() bool { return e == Epoch{} }
 
 // String gives round and session as "12@89abcdef01234567".

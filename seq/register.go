@@ -96,7 +96,7 @@ func WorkerRegister(namespace string, datacenter, worker uint64) Register {
 		strconv.FormatUint(datacenter, 10)+"/"+strconv.FormatUint(worker, 10))
 }
 
-// Kind is the register's kind; 0 for the empty name.
+// Kind returns the register's kind, or 0 for the empty name.
 func (r Register) Kind() Kind {
 	if r == "" {
 		return 0
@@ -104,7 +104,7 @@ func (r Register) Kind() Kind {
 	return Kind(r[0])
 }
 
-// Section is the section of a section register; ok is false for every other.
+// Section returns the section of a section register. For other registers ok is false.
 func (r Register) Section() (id SectionID, ok bool) {
 	if r.Kind() != KindSection || len(r) != sectionLength {
 		return 0, false
@@ -112,14 +112,14 @@ func (r Register) Section() (id SectionID, ok bool) {
 	return SectionID(r[1])<<24 | SectionID(r[2])<<16 | SectionID(r[3])<<8 | SectionID(r[4]), true
 }
 
-// Leased says whether the register is owned under a lease. Documents are not.
+// Leased reports whether the register is owned under a lease. Documents are not.
 func (r Register) Leased() bool { return r.Rules().Owned != ByVersion }
 
-// OnDemand says whether a PREPARE may create the register. For all others a
-// missing register is an error, never zero.
+// OnDemand reports whether a PREPARE may create the register. For all others a missing register is an
+// error, never zero.
 func (r Register) OnDemand() bool { return r.Rules().Made == OnPrepare }
 
-// HasPayload says whether the register holds a payload: it is a document.
+// HasPayload reports whether the register holds a payload, as documents do.
 func (r Register) HasPayload() bool { return r.Rules().Holds == Version }
 
 // Validate tells whether the name has a known kind and a sound length.

@@ -19,18 +19,18 @@ type Node struct {
 	Zone    string  `json:"zone,omitempty"`    // the failure zone of the node; empty if unknown
 }
 
-// Takes says whether the node, alive as that session, may be given sections. A session
-// that has begun to leave never may again; the node may as another one.
+// Takes reports whether the node, alive as that session, may be given sections. A session that has begun to
+// leave never may again. The node may as another session.
 func (n Node) Takes(s Session) bool { return !n.Drained && n.Leaving != s }
 
-// Placement is who should serve a section: indices into RouteTable.Nodes, or NoNode.
+// Placement names the nodes that should serve a section: indices into RouteTable.Nodes, or NoNode.
 type Placement struct {
 	Owner    int16
 	Standby  int16
 	Standby2 int16
 }
 
-// Candidates are the nodes to try, in order.
+// Candidates returns the nodes to try, in order.
 func (p Placement) Candidates() [3]int16 { return [3]int16{p.Owner, p.Standby, p.Standby2} }
 
 // RouteTable is the desired assignment of sections to nodes. It is one document
@@ -56,8 +56,7 @@ func (t *RouteTable) Owner(id SectionID) (node Node, ok bool) {
 	return t.Nodes[i], true
 }
 
-// Place is where a section should be served: nowhere if it is of a space that the table does
-// not know yet.
+// Place returns where a section should be served. If its space is new to the table, it is nowhere.
 func (t *RouteTable) Place(id SectionID) Placement {
 	if int(id) >= len(t.Sections) {
 		return Placement{Owner: NoNode, Standby: NoNode, Standby2: NoNode}
@@ -65,7 +64,7 @@ func (t *RouteTable) Place(id SectionID) Placement {
 	return t.Sections[id]
 }
 
-// Cover has the table know n sections at least. It says whether it did not before.
+// Cover makes the table know at least n sections. It reports whether the table changed.
 func (t *RouteTable) Cover(n int) bool {
 	before := len(t.Sections)
 	for id := before; id < n; id++ {
@@ -74,12 +73,12 @@ func (t *RouteTable) Cover(n int) bool {
 	return len(t.Sections) > before
 }
 
-// Index finds a node by name, or NoNode.
+// Index returns the index of a node by name, or NoNode.
 func (t *RouteTable) Index(name string) int {
 	return slices.IndexFunc(t.Nodes, func(n Node) bool { return n.Name == name })
 }
 
-// Clone is a deep copy, to be changed and proposed as the next version.
+// Clone returns a deep copy, to be changed and proposed as the next version.
 func (t *RouteTable) Clone() *RouteTable {
 	c := &RouteTable{Version: t.Version, Nodes: slices.Clone(t.Nodes), Sections: slices.Clone(t.Sections), Frozen: t.Frozen}
 	if len(t.Pins) > 0 {

@@ -9,12 +9,11 @@ import (
 	"strings"
 )
 
-// Secret is what the owner of a session proves itself by: a seed of 16 random bytes and the
-// name of its node. Only its process, a parent that watches over it, and the stores that it
-// asks ever see the seed. The session is derived from both, so that a store needs no memory
-// to tell the owner from another process that has only read the session's number, as anybody
-// can, and to know whose certificate the session goes with. To find a secret for a session
-// that is known takes about 2^64 tries.
+// Secret proves that a process owns a session: a seed of 16 random bytes and the name of its node. Only the
+// process, a parent that watches over it, and the stores that it asks ever see the seed. The session is
+// derived from both. So a store needs no memory to tell the owner from a process that only read the
+// session's number, and to know the node whose certificate belongs to the session. To find a secret for a
+// known session takes about 2^64 tries.
 type Secret struct {
 	Seed [16]byte
 	// Node names the AllocSvr whose session it is. It is empty for an operator's tool and for an AllocSvr
@@ -29,7 +28,7 @@ func NewSecret(node string) Secret {
 	return s
 }
 
-// Key is all that a store of v0.1.0 knows of a secret: the seed, where there is no node.
+// Key returns all that a store of v0.1.0 knows of a secret. Without a node it is the seed.
 func (s Secret) Key() (key [16]byte) {
 	if s.Node == "" {
 		return s.Seed
@@ -39,7 +38,7 @@ func (s Secret) Key() (key [16]byte) {
 	return key
 }
 
-// Session is the session of the secret; never 0.
+// Session returns the session of the secret, which is never 0.
 func (s Secret) Session() Session {
 	key := s.Key()
 	sum := sha256.Sum256(append([]byte("seqsvr session "), key[:]...))
@@ -58,7 +57,7 @@ func (s Secret) Proves(session Session) error {
 	return nil
 }
 
-// IsZero says whether there is no secret.
+// IsZero reports whether there is no secret.
 func (s Secret) IsZero() bool { return s == Secret{} }
 
 // String names the session, not the secret: it may end up in a log.

@@ -14,14 +14,14 @@ type Key struct {
 	named bool
 }
 
-// StringKey is the sequence of a string key: 1 to MaxKey bytes of UTF-8. It is sent as it is,
-// since AllocSvr alone know under which secret keys are hashed.
+// StringKey returns the sequence of a string key: 1 to MaxKey bytes of UTF-8. The key itself is sent,
+// because only AllocSvr know the secret under which keys are hashed.
 func StringKey(space, key string) Key { return Key{Space: space, name: key, named: true} }
 
 // Name returns the string key; ok is false for the key of a UID.
 func (k Key) Name() (name string, ok bool) { return k.name, k.named }
 
-// Check returns ErrBadArgument for a string key that cannot be.
+// Check returns ErrBadArgument for a string key that is not valid.
 func (k Key) Check() error {
 	if !k.named {
 		return nil

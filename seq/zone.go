@@ -10,8 +10,8 @@ const MaxZone = 32
 
 var zoneName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*$`)
 
-// CheckZone is ErrBadArgument for what is no name of a zone: 1 to MaxZone letters, digits, ".",
-// "_" and "-", the first a letter or digit. "" is no zone, which is right.
+// CheckZone returns ErrBadArgument for a bad name of a zone. A name has 1 to MaxZone letters, digits, ".",
+// "_" and "-", and starts with a letter or digit. The empty name means no zone and is valid.
 func CheckZone(zone string) error {
 	if zone == "" || len(zone) <= MaxZone && zoneName.MatchString(zone) {
 		return nil
@@ -20,11 +20,10 @@ func CheckZone(zone string) error {
 		ErrBadArgument, zone, MaxZone)
 }
 
-// Apart says whether two zones are known to fail by themselves: both have names, and those
-// differ.
+// Apart reports whether two zones are known to fail independently: both have names, and the names differ.
 func Apart(a, b string) bool { return a != "" && b != "" && a != b }
 
-// Zones are the names of the zones of the nodes, each once, in no order.
+// Zones returns the names of the nodes' zones, each once, in no order.
 func (t *RouteTable) Zones() map[string]bool {
 	zones := map[string]bool{}
 	for _, n := range t.Nodes {
@@ -35,8 +34,8 @@ func (t *RouteTable) Zones() map[string]bool {
 	return zones
 }
 
-// Together counts the sections whose first standby is in the zone of their owner, though the
-// table has nodes of another: with that zone their numbers would be gone for a while.
+// Together counts the sections whose first standby is in the zone of their owner, although the table has
+// nodes in another zone. If that zone fails, their numbers are unavailable for a while.
 func (t *RouteTable) Together() (n int) {
 	if len(t.Zones()) < 2 {
 		return 0

@@ -21,7 +21,7 @@ type Set struct {
 	Incarnation seq.Incarnation `json:"incarnation,omitzero"`
 }
 
-// Move is one that is under way.
+// Move is a move that is under way.
 type Move struct {
 	ID       uint64  `json:"id"`
 	From     string  `json:"from"`
@@ -70,7 +70,7 @@ func ParseMap(body []byte) (Map, error) {
 	return m, m.Validate()
 }
 
-// Validate is seq.ErrBadTable for a map that no changes can have made.
+// Validate returns seq.ErrBadTable for a map that no changes can have made.
 func (m Map) Validate() error {
 	if len(m.By) != len(m.In) || len(m.Ceilings) != len(m.In) || len(m.In) > seq.MaxSections || len(m.Sets) > MaxSets {
 		return fmt.Errorf("%w: map of Sets: %d sections, %d moves, %d ceilings of %d Sets", seq.ErrBadTable, len(m.In), len(m.By), len(m.Ceilings), len(m.Sets))
@@ -83,12 +83,12 @@ func (m Map) Validate() error {
 	return nil
 }
 
-// Encode is the body of the document.
+// Encode returns the body of the document.
 func (m Map) Encode() ([]byte, error) { return json.Marshal(m) }
 
 var goodName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
-// CheckName is seq.ErrBadArgument for a name that no Set can have.
+// CheckName returns seq.ErrBadArgument for a name that no Set can have.
 func CheckName(name string) error {
 	if !goodName.MatchString(name) {
 		return fmt.Errorf("%w: Set %q, expected %s", seq.ErrBadArgument, name, goodName)
@@ -99,7 +99,7 @@ func CheckName(name string) error {
 // MaxSets bounds the number of Sets.
 const MaxSets = 1024
 
-// Set finds a Set by its name. ErrUnknownSet.
+// Set returns the Set of a name, or ErrUnknownSet.
 func (m Map) Set(name string) (Set, error) {
 	if i := m.index(name); i >= 0 {
 		return m.Sets[i], nil
@@ -119,7 +119,7 @@ func (m Map) Index(id seq.SectionID) int {
 	return 0
 }
 
-// Ranges are the sections of each Set, in the order of Sets, if there are n sections in all.
+// Ranges returns the sections of each Set, in the order of Sets. n is the number of all sections.
 func (m Map) Ranges(n int) [][]Range {
 	ids := make([][]seq.SectionID, max(1, len(m.Sets)))
 	for id := range seq.SectionID(n) {
@@ -133,7 +133,7 @@ func (m Map) Ranges(n int) [][]Range {
 	return out
 }
 
-// Open finds a move that is under way.
+// Open returns a move that is under way.
 func (m Map) Open(id uint64) (Move, bool) {
 	for _, move := range m.Moves {
 		if move.ID == id {
@@ -143,8 +143,8 @@ func (m Map) Open(id uint64) (Move, bool) {
 	return Move{}, false
 }
 
-// Add is the map with a Set added, or with other addresses of it. root describes the root Set,
-// which is put first into a map that is empty. seq.ErrBadArgument if the name or the cluster is
+// Add returns the map with a Set added, or with other addresses of a Set that it has. root describes the
+// root Set, which comes first in an empty map. Add returns seq.ErrBadArgument if the name or the cluster is
 // another Set's.
 func (m Map) Add(root, s Set) (next Map, changed bool, err error) {
 	if err := CheckName(s.Name); err != nil {
@@ -220,23 +220,23 @@ func (m Map) Begin(to string, ranges []Range, at time.Time) (next Map, move Move
 	return next, move, nil
 }
 
-// Arrive notes that sections of a move have arrived, with their ceilings; the move ends with the
-// last of them. Sections that arrived before, and a move that has ended, change nothing.
+// Arrive notes that sections of a move have arrived, with their ceilings. The move ends with the last of
+// them. Sections that arrived before, and a move that has ended, change nothing.
 func (m Map) Arrive(id uint64, ceilings map[seq.SectionID]uint64) (next Map, changed bool) {
 	return m.without(id, func(s seq.SectionID) bool { _, there := ceilings[s]; return there }, func(next *Map, to int, s seq.SectionID) {
 		next.put(s, to, id, ceilings[s])
 	})
 }
 
-// Abort notes that sections of a move stay where they are; the move ends with the last of them.
+// Abort notes that sections of a move stay where they are. The move ends with the last of them.
 func (m Map) Abort(id uint64, ranges []Range) (next Map, changed bool) {
 	ids := Sections(ranges)
 	return m.without(id, func(s seq.SectionID) bool { return slices.Contains(ids, s) }, func(*Map, int, seq.SectionID) {})
 }
 
-// AsRestored is the map in an era of the root so many later: its moves have numbers above all of
-// the eras between, which no other Set may know of, and those who know a newer map of one of these
-// eras take it all the same. One that was heard stays as it is, or the root's would not be newer.
+// AsRestored returns the map in a later era of the root. New moves get numbers above all moves of the eras
+// between, which no other Set may know of. A Set that knows a newer map of one of these eras still accepts
+// this one. A map that was heard stays as it is; otherwise the root's map would not be newer.
 func (m Map) AsRestored(eras uint64) Map {
 	if len(m.Sets) == 0 && !m.Restored || m.Heard {
 		return m
@@ -247,8 +247,8 @@ func (m Map) AsRestored(eras uint64) Map {
 	return m
 }
 
-// Number is the map with a number for a move taken that is above least and above all before: for
-// what is settled without a move. No move has it.
+// Number returns the map after it took a number for a settlement without a move. The number is above least
+// and above all numbers before, and no move has it.
 func (m Map) Number(least uint64) (next Map, id uint64) {
 	next = m
 	next.Last = max(m.Last, least) + 1
@@ -256,7 +256,7 @@ func (m Map) Number(least uint64) (next Map, id uint64) {
 	return next, next.Last
 }
 
-// Found is where sections were found to be by asking all Sets.
+// Found holds where all Sets, when asked, said that sections are.
 type Found struct {
 	Number   uint64 // that was taken for it
 	In       map[seq.SectionID]string
@@ -268,10 +268,11 @@ type Found struct {
 	Open  []Move
 }
 
-// Settle notes where sections were found to be, whatever the map said of them. Nothing is noted of a
-// section that has moved since. Moves from where a section is stay open, since they may have sealed
-// it, and moves to there: the former Set is not told yet that it has gone. After all was found the map
-// can be relied upon again; it is, if another was faster, and nothing is noted.
+// Settle notes where sections were found, whatever the map said of them. It notes nothing of a section that
+// has moved since. Two kinds of moves stay open: moves from where a section is, because they may have
+// sealed it, and moves to there, because the former Set does not know yet that it has gone. Once all
+// sections were found the map is reliable again. If another settlement did that before, Settle notes
+// nothing.
 func (m Map) Settle(f Found) (Map, error) {
 	next := m
 	next.In, next.By, next.Ceilings = slices.Clone(m.In), slices.Clone(m.By), slices.Clone(m.Ceilings)

@@ -35,7 +35,7 @@ func (s State) String() string {
 	return "invalid"
 }
 
-// Place is what a Set says of one section.
+// Place says what a Set has of one section.
 type Place struct {
 	State State  `json:"state,omitempty"`
 	Move  uint64 `json:"move,omitempty"` // that brought it about; zero if there was none
@@ -50,7 +50,7 @@ type Place struct {
 	Was uint64 `json:"was,omitempty"`
 }
 
-// Never says that the Set has not activated the section by the move, and never will.
+// Never reports that the Set has not activated the section by the move, and never will.
 func (p Place) Never(move uint64) bool {
 	return p.State != Active && p.State != Limbo && p.Was < move && (p.Move > move || p.Move == move && p.State == Refused)
 }

@@ -43,7 +43,7 @@ func ParseRanges(text string) ([]Range, error) {
 	return out, CheckRanges(out)
 }
 
-// RangesOf are the sections, in order, as few ranges.
+// RangesOf returns the sections, in order, as few ranges.
 func RangesOf(ids []seq.SectionID) []Range {
 	var out []Range
 	for _, id := range ids {
@@ -68,8 +68,8 @@ func Sections(ranges []Range) []seq.SectionID {
 	return out
 }
 
-// CheckRanges is seq.ErrBadArgument for ranges that are empty, out of order or beyond
-// seq.MaxSections: of none of them more than that many sections come out.
+// CheckRanges returns seq.ErrBadArgument for ranges that are empty, out of order or beyond seq.MaxSections.
+// So accepted ranges never have more sections than that.
 func CheckRanges(ranges []Range) error {
 	end := uint64(0)
 	for i, r := range ranges {

@@ -15,8 +15,8 @@ type Run struct {
 	Place
 }
 
-// Record is what one Set says of all sections. The zero Record is of a cluster that is alone: it
-// has everything. It is never modified.
+// Record says which sections one Set has. The zero Record belongs to a cluster that is alone and has all
+// sections. A Record is never modified.
 type Record struct {
 	Name string   `json:"name,omitempty"` // of the Set; empty if the cluster is alone, or the root
 	Root []string `json:"root,omitempty"` // gRPC addresses of AllocSvr of the root Set; empty in the root's own record
@@ -36,9 +36,9 @@ func NewRecord(name string, root []string) Record {
 	return Record{Name: name, Root: slices.Clone(root), Rest: Place{State: Inactive}}
 }
 
-// Join is the Record of a cluster that is alone and becomes a Set without sections, or of a Set of
-// which the root is elsewhere now. root are addresses of the root, and rootCluster is its cluster id,
-// empty if it is not known. seq.ErrConflict if it is a Set of another name or root, or a root.
+// Join returns the Record of a cluster that was alone and becomes a Set without sections, or of a Set whose
+// root is elsewhere now. root has addresses of the root. rootCluster is the root's cluster id, or empty if
+// it is unknown. Join returns seq.ErrConflict for a Set of another name or root, and for a root.
 func (r Record) Join(name string, root []string, rootCluster string) (next Record, changed bool, err error) {
 	switch {
 	case r.Alone():
@@ -75,16 +75,16 @@ func ParseRecord(body []byte) (Record, error) {
 	return r, nil
 }
 
-// Encode is the body of the document.
+// Encode returns the body of the document.
 func (r Record) Encode() ([]byte, error) { return json.Marshal(r) }
 
-// IsRoot says whether the Set has the map, or is alone.
+// IsRoot reports whether the Set has the map, or is alone.
 func (r Record) IsRoot() bool { return len(r.Root) == 0 }
 
 // Alone reports whether the cluster is no Set, and was none before.
 func (r Record) Alone() bool { return r.IsRoot() && r.Name == "" && len(r.Runs) == 0 }
 
-// SetName is the Set's name; of a cluster that is alone RootName.
+// SetName returns the Set's name. For a cluster that is alone it returns RootName.
 func (r Record) SetName() string {
 	if r.Name == "" {
 		return RootName
@@ -92,7 +92,7 @@ func (r Record) SetName() string {
 	return r.Name
 }
 
-// At is the place of a section.
+// At returns the place of a section.
 func (r Record) At(id seq.SectionID) Place {
 	i, found := slices.BinarySearchFunc(r.Runs, id, func(run Run, id seq.SectionID) int {
 		switch {
@@ -109,10 +109,10 @@ func (r Record) At(id seq.SectionID) Place {
 	return r.Runs[i].Place
 }
 
-// Has says whether nodes of the Set may serve the section.
+// Has reports whether nodes of the Set may serve the section.
 func (r Record) Has(id seq.SectionID) bool { return r.At(id).State == Active }
 
-// Apply takes a step with all of the sections, or, with seq.ErrMoveOver, with none.
+// Apply takes a step with all of the sections, or with none if it returns seq.ErrMoveOver.
 func (r Record) Apply(s Step, ranges []Range) (next Record, changed bool, err error) {
 	if err := CheckRanges(ranges); err != nil {
 		return r, false, err
@@ -158,7 +158,7 @@ func (r Record) settled(number uint64, all []Range) (Record, bool, error) {
 	return r, true, nil
 }
 
-// Last is the highest number of a move in it.
+// Last returns the highest number of a move in the record.
 func (r Record) Last() uint64 {
 	last := r.Rest.Move
 	for _, run := range r.Runs {
@@ -167,8 +167,8 @@ func (r Record) Last() uint64 {
 	return last
 }
 
-// Restored is the record in a new era: everything that it had, or may have had, is in limbo.
-// That of a cluster that is alone stays as it is: no section ever left it.
+// Restored returns the record in a new era. All sections that the Set had, or may have had, are in limbo.
+// The record of a cluster that is alone stays as it is, because no section ever left it.
 func (r Record) Restored() Record {
 	if r.Alone() {
 		return r
