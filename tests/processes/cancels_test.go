@@ -222,9 +222,16 @@ func TestConnectionsThatResetTheirCallsAreClosedAndHarmNobody(t *testing.T) {
 	if got := loggedBy(t, c, "leases lost"); got != before {
 		t.Errorf("leases were lost %d times", got-before)
 	}
+	allAlive(t, c)
+}
+
+// allAlive waits until all nodes are taken for alive.
+func allAlive(t *testing.T, c *localcluster.Cluster) {
+	t.Helper()
+	admin := pb.NewAdminClient(dialed(t, c.Addrs(localcluster.RoleAlloc)[0]))
 	harness.Until(t, "all nodes are taken for alive", func() bool {
 		status, err := admin.Status(harness.Within(t), &pb.StatusRequest{})
-		return err == nil && !slices.ContainsFunc(status.GetMembers(), func(m *pb.MemberStatus) bool { return m.GetState() != "alive" })
+		return err == nil && len(status.GetMembers()) == len(c.Nodes) && !slices.ContainsFunc(status.GetMembers(), func(m *pb.MemberStatus) bool { return m.GetState() != "alive" })
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
@@ -153,14 +154,11 @@ func testSilent(t *testing.T, role localcluster.Role) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	failed, stop := politely(t, conn)
-	lost := func() (n int) {
-		for _, text := range []string{"member died", "leases lost", "renewal failed"} {
-			n += loggedBy(t, c, text)
-		}
-		return n
+	if _, err := pb.NewSequenceClient(conn).Next(harness.Within(t), &pb.NextRequest{Id: &pb.NextRequest_Uid{Uid: 42}}); err != nil {
+		t.Fatal(err)
 	}
-	before := lost()
+	failed, stop := politely(t, conn)
+	before := loggedBy(t, c, "leases lost")
 	var ended atomic.Int64
 	for i := range idle {
 		conn, err := net.DialTimeout("tcp", at.Addr, harness.Patience)
@@ -185,7 +183,8 @@ func testSilent(t *testing.T, role localcluster.Role) {
 	if n := dials.Load(); n != 1 {
 		t.Errorf("the polite caller connected %d times, want once", n)
 	}
-	if now := lost(); now != before {
-		t.Errorf("members, leases or renewals were lost %d times", now-before)
+	if now := loggedBy(t, c, "leases lost"); now != before {
+		t.Errorf("leases were lost %d times", now-before)
 	}
+	allAlive(t, c)
 }
