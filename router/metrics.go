@@ -87,7 +87,7 @@ func (r *Router) Collect(ch chan<- prometheus.Metric) {
 	stats := r.sdk.Stats()
 	mTries.Send(ch, float64(stats.Retries))
 	mPauses.Send(ch, float64(stats.Pauses))
-	alone := r.sdk.FallbackStats()
+	alone := r.sdk.Stats().Fallback
 	mAlone.Send(ch, float64(alone.IDs))
 	mAloneUntil.Send(ch, max(0, time.Until(alone.ValidUntil).Seconds()))
 	r.sendSets(ch)
