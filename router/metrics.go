@@ -76,10 +76,10 @@ func (r *Router) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (r *Router) Collect(ch chan<- prometheus.Metric) {
-	r.calls.Send(ch)
-	r.http.send(ch)
-	if r.respLis != nil {
-		r.resp.Send(ch)
+	for _, p := range r.fronts {
+		if p.send != nil {
+			p.send(ch)
+		}
 	}
 	telemetry.SendAdmission(ch, r.inWork)
 	telemetry.SendAuth(ch, r.cfg.Guard)
