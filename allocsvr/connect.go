@@ -85,7 +85,7 @@ func (s *Server) find(ctx context.Context, waiting *starting) (backend, error) {
 	return s.onStores(cluster, options...), nil
 }
 
-// fatal says whether no later try can find what this one did not.
+// fatal reports whether no later try can find what this one did not.
 func fatal(err error) bool {
 	for _, e := range []error{seq.ErrProtocol, seq.ErrForeignCluster, seq.ErrStaleEra, seq.ErrBadArgument, keyhash.ErrUnsound,
 		etcdstore.ErrRestored, etcdstore.ErrDamaged, etcdstore.ErrNotInitialized,

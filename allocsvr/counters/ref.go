@@ -14,7 +14,7 @@ type Ref struct {
 	counter *uint64 // nil if the UID is not in the table
 }
 
-// Known says whether the UID is in the table. A take of one that is not adds it, after
+// Known reports whether the UID is in the table. A take of one that is not adds it, after
 // which no Ref of the table is good any more.
 func (s Ref) Known() bool { return s.counter != nil }
 

@@ -82,7 +82,7 @@ func (r rootOf) Ask(ctx context.Context, w namespaces.AllotmentRequest) ([]byte,
 	return nil, err
 }
 
-// dead says whether the node was killed or has left.
+// dead reports whether the node was killed or has left.
 func (n *node) dead() bool {
 	n.leases.mu.Lock()
 	defer n.leases.mu.Unlock()

@@ -84,7 +84,7 @@ func (n *Nodes) View(now time.Duration) View {
 	return v
 }
 
-// fresh says whether N-W+1 stores have renewed this node's own session within half a
+// fresh reports whether N-W+1 stores have renewed this node's own session within half a
 // lease: the W-th smallest of its ends is that late. Every W stores have one of those
 // among them, so what the W-th smallest of another's ends says is no older.
 func (n *Nodes) fresh(all []quorum.SessionView, now time.Duration) bool {
@@ -132,7 +132,7 @@ func (n *Nodes) Awaited(name string, now time.Duration) bool {
 	return !n.names[name] && now < n.started+n.patience() || n.flapping.spared(name, now)
 }
 
-// Steady says whether a live session may be handed something.
+// Steady reports whether a live session may be handed something.
 func (n *Nodes) Steady(id seq.Session, now time.Duration) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -237,7 +237,7 @@ func (c *Catalog) Own(ns *Namespace, dc snowflake.Datacenter) Own {
 	return c.Known().own(ns.Layout, ns.Name, dc)
 }
 
-// Member says whether the worker ids of this cluster are those that the root allots.
+// Member reports whether the worker ids of this cluster are those that the root allots.
 func (c *Catalog) Member() bool { return c.Known().Member }
 
 // Join makes the cluster a Set that uses the worker ids alone that the root allots.

@@ -8,7 +8,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// In says whether this node's IDs of a namespace are of the datacenter of that name; any will do
+// In reports whether this node's IDs of a namespace are of the datacenter of that name; any will do
 // for "". seq.ErrUnknownDatacenter: no node was ever of it, or the namespace has none in its IDs;
 // seq.ErrNodeUnfit: other nodes are; seq.ErrBadArgument; else as Find.
 func (c *Catalog) In(ctx context.Context, ref Ref, datacenter string) error {
@@ -40,7 +40,7 @@ func (c *Catalog) In(ctx context.Context, ref Ref, datacenter string) error {
 	return fmt.Errorf("%w: %q", seq.ErrUnknownDatacenter, datacenter)
 }
 
-// has says whether a datacenter of that name was used.
+// has reports whether a datacenter of that name was used.
 func (d directory) has(name string) bool {
 	return slices.ContainsFunc(d.Datacenters, func(dc Datacenter) bool { return dc.Name == name })
 }

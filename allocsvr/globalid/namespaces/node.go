@@ -26,7 +26,7 @@ func (n Node) validate() error {
 	return nil
 }
 
-// Fits says whether this node's configuration has a place in the layout: seq.ErrNodeUnfit,
+// Fits reports whether this node's configuration has a place in the layout: seq.ErrNodeUnfit,
 // so that callers ask another node. It is no fault of theirs.
 func (n Node) Fits(l snowflake.Layout) error {
 	if l.HasDatacenter() && n.Datacenter.ID > l.MaxDatacenter() {
@@ -47,7 +47,7 @@ func (n Node) DatacenterIn(l snowflake.Layout) snowflake.Datacenter {
 	return n.Datacenter.ID
 }
 
-// of says whether the worker id that the node is bound to is among those, or there are any if it is
+// of reports whether the worker id that the node is bound to is among those, or there are any if it is
 // bound to none.
 func (n Node) of(own Own) bool {
 	if n.Worker == nil {

@@ -16,7 +16,7 @@ type bid struct {
 	w      *Workers
 	pool   *pool
 	worker snowflake.Worker
-	// suits says whether a worker id with that mark may be used by now; era is the floor of a
+	// suits reports whether a worker id with that mark may be used by now; era is the floor of a
 	// restored era, 0 for none.
 	suits func(m, era Mark) bool
 	// begin gives the first Mark above the floor, which is the highest of W promises: whatever

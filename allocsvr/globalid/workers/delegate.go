@@ -56,7 +56,7 @@ func (w WindowRequest) validate() error {
 	return nil
 }
 
-// names says whether the wish is to extend the window that ends at the mark.
+// names reports whether the wish is to extend the window that ends at the mark.
 func (w WindowRequest) names(dc snowflake.Datacenter, worker snowflake.Worker, m Mark) bool {
 	return w.Extends && w.Named == Named{dc, worker, m}
 }

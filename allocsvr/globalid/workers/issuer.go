@@ -60,7 +60,7 @@ func (i *Issuer) Touch() {
 	}
 }
 
-// Asked says whether it ever was.
+// Asked reports whether it ever was.
 func (i *Issuer) Asked() bool { return i.used.Load() != 0 || i.Delegated.Load() != 0 }
 
 func (i *Issuer) wanted() bool {

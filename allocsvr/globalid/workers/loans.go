@@ -83,7 +83,7 @@ func (s *loans) claim(at place, mark Mark) *loan {
 	return l
 }
 
-// spare says whether a worker id with that mark was given back, and can be lent under the
+// spare reports whether a worker id with that mark was given back, and can be lent under the
 // layout from now on: nothing above the used tick is anybody's. era is the floor of a restored
 // era, below which another process may have been lent it.
 func (s *loans) spare(at place, mark, era Mark, layout snowflake.Layout, now Mark) bool {
