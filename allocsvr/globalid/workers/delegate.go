@@ -21,10 +21,10 @@ const (
 	MaxDelegation     = quorum.WorkerAhead - maxBehind
 )
 
-// holderName is what people see of a client: nothing that could break a line of a log.
+// holderName allows no character that could break a line of a log.
 var holderName = regexp.MustCompile(`^[!-~]{0,64}$`)
 
-// WindowRequest is what a client asks for.
+// WindowRequest is a client's request for a window.
 type WindowRequest struct {
 	By      Caller // whose share of the pool is bounded; one without a name is not
 	Holder  string // for people, 0 to 64 visible characters
@@ -34,7 +34,7 @@ type WindowRequest struct {
 	Ticket uint64 // of that window; 0 if the client has none
 }
 
-// Named is what tells a window of a client from all others, in its namespace.
+// Named identifies a client's window in its namespace.
 type Named struct {
 	Datacenter snowflake.Datacenter
 	Worker     snowflake.Worker
@@ -56,7 +56,7 @@ func (w WindowRequest) validate() error {
 	return nil
 }
 
-// names reports whether the wish is to extend the window that ends at the mark.
+// names reports whether the request extends the window that ends at the mark.
 func (w WindowRequest) names(dc snowflake.Datacenter, worker snowflake.Worker, m Mark) bool {
 	return w.Extends && w.Named == Named{dc, worker, m}
 }

@@ -24,7 +24,8 @@ type Caller struct {
 	Via string
 }
 
-// host is the caller that was seen: what Via asks for and what it takes itself count together.
+// host returns the caller that was seen. Windows that it asks for as Via and windows that it takes itself
+// count together.
 func (c Caller) host() string { return cmp.Or(c.Via, c.Name) }
 
 // shares holds the windows of one namespace that this node has delegated, by caller. A node that starts
@@ -39,7 +40,7 @@ type shares struct {
 // book has windows by a name.
 type book map[string]*entry
 
-// entry is what one name has.
+// entry holds the windows and calls of one name.
 type entry struct {
 	ends   []Mark // of windows that were not over when last looked at
 	asking int    // calls under way
@@ -76,8 +77,8 @@ func (b book) begin(name string) (before int) {
 	return before
 }
 
-// done ends the call. With a window, that window is noted in place of the one that it
-// extends; was is 0 for none.
+// done ends the call. If a window was granted, done records it in place of the window that it extends,
+// whose end is was. Zero means that it extends none.
 func (a ask) done(granted bool, was, ends, now Mark) {
 	s := a.of
 	s.mu.Lock()
@@ -114,10 +115,10 @@ func (b book) forget(now Mark) {
 	}
 }
 
-// check is seq.ErrQuota if the caller has its share of the pool, of which after is what is held
-// with one window more. As long as half of the pool is free every caller gets more, up to
-// maxHeld; of the other half only one that has none here. Above two thirds it must be of a host that has
-// none here, because a host may make up the callers that it names.
+// check returns seq.ErrQuota if the caller has its share of the pool. The pool after includes one window
+// more. While half of the pool is free, every caller gets more, up to maxHeld. From the other half only a
+// caller without windows here gets one. Above two thirds its host must have none here, either, because a
+// host may invent the callers that it names.
 func (a ask) check(after Pool, now Mark) error {
 	if a.by.Name == "" {
 		return nil
