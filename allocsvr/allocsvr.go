@@ -312,7 +312,7 @@ func (s *Server) assemble(found backend, read known, stop context.CancelCauseFun
 }
 
 func (s *Server) register(p *assembled) {
-	p.srv = gate.NewServer(gate.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID, Incarnation: p.Incarnation, Creds: s.creds, Auth: s.cfg.Guard, Refused: s.cfg.Refused, Changed: p.alloc.changed},
+	p.srv = gate.NewServer(gate.ServerConfig{Logger: s.cfg.Logger, ClusterID: p.ClusterID, Incarnation: p.Incarnation, Creds: s.creds, Auth: s.cfg.Guard, Refused: s.cfg.Refused, Answered: s.calls.Answered, Changed: p.alloc.changed},
 		append(s.cfg.Traces.ServerOptions(), s.calls.Options()...)...)
 	p.Register(p.srv)
 	admin := p.admin(p.view, p.follow.describe)

@@ -23,6 +23,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	"github.com/seqsvr/seqsvr/membership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/router/line"
 	"github.com/seqsvr/seqsvr/router/line/resp"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -60,7 +61,7 @@ type Router struct {
 	inWork  *gate.Admission
 	budget  *gate.Budget // of bodies by HTTP, commands and replies by RESP
 	maxBody atomic.Int64 // of an HTTP request, in bytes
-	resp    *resp.Server // idle without a RESP front
+	resp    *line.Server // idle without a RESP front
 
 	away     atomic.Pointer[error] // why the router takes all AllocSvr for unreachable, otherwise nil
 	complete atomic.Bool           // the tables of all Sets that can be reached were known once
@@ -104,12 +105,12 @@ func New(cfg Config) (*Router, error) {
 		r.unlisten()
 		return nil, fmt.Errorf("router: %w", err)
 	}
-	r.srv = gate.NewServer(gate.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.Caller().Table().ClusterID, Incarnation: r.sdk.Caller().Table().Incarnation, Creds: creds, Auth: cfg.Guard, Refused: cfg.Refused, MaxRecv: maxRequest,
+	r.srv = gate.NewServer(gate.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.Caller().Table().ClusterID, Incarnation: r.sdk.Caller().Table().Incarnation, Creds: creds, Auth: cfg.Guard, Refused: cfg.Refused, Answered: r.calls.Answered, MaxRecv: maxRequest,
 		MaxConcurrentStreams: maxCalls(cmp.Or(cfg.MaxInWork, DefaultMaxInWork)), MaxCancels: maxCancels, MaxOpen: maxOpen},
 		append(cfg.Traces.ServerOptions(), r.calls.Options()...)...)
 	cfg.TLS.WarnExposed(cfg.Logger, r.Addr(), r.HTTPAddr(), r.RESPAddr(), r.ConsoleAddr())
 	r.inWork = gate.NewAdmission(DefaultMaxInWork)
-	r.resp = resp.New(resp.NewDialect(), admitted{r.sdk, newDoor(r.sdk, r.inWork)}, cfg.Logger)
+	r.resp = line.New(resp.New(), admitted{r.sdk, newDoor(r.sdk, r.inWork)}, cfg.Logger)
 	r.resp.Authorize(cfg.Guard, cfg.TLS.Evidence)
 	r.resp.CountRefused(cfg.Refused)
 	r.resp.Share(r.budget)

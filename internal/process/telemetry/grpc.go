@@ -31,6 +31,7 @@ type Calls struct {
 	ended   sync.Map // endedKey -> *atomic.Uint64
 	took    sync.Map // method -> *Histogram
 	streams atomic.Int64
+	callers callers
 }
 
 type endedKey struct{ method, code string }
@@ -86,6 +87,7 @@ func (c *Calls) Send(ch chan<- prometheus.Metric) {
 		callSeconds.Histogram(ch, h.(*Histogram), method.(string))
 		return true
 	})
+	c.callers.send(ch)
 	openStreams.Send(ch, float64(c.streams.Load()))
 }
 

@@ -73,6 +73,7 @@ type traffic struct {
 	closed  atomic.Bool
 	unread  atomic.Int64 // bytes of replies that gRPC holds
 	wire    *watched     // the same connection above TLS; nil for one of a node
+	answers answers
 }
 
 // arrived counts bytes of a message that is not whole, or the cost of its call.
@@ -125,7 +126,9 @@ func (t *traffic) Write(b []byte) (int, error) {
 	if err := t.Conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return 0, err
 	}
+	due := t.answers.take()
 	n, err := t.Conn.Write(b)
+	t.answers.written(due)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		t.refused.Note(rpc.RefusedUnread, t.address())
 	}
@@ -223,6 +226,8 @@ type counting struct {
 	// refused counts the connections that are closed. If nil, none is counted.
 	refused *rpc.Refused
 	by      *cancels
+	// answered is ServerConfig.Answered.
+	answered func(caller string, took time.Duration)
 }
 
 // countingCreds counts below creds; nil is plaintext.
@@ -230,12 +235,12 @@ func countingCreds(creds credentials.TransportCredentials, limit int, guard *aut
 	if creds == nil {
 		creds = insecure.NewCredentials()
 	}
-	return counting{creds, int64(limit), new(atomic.Int64), newAccount(memoryBudget, strangersBudget), &newcomers{live: map[*traffic]bool{}}, guard, by.refused, by}
+	return counting{creds, int64(limit), new(atomic.Int64), newAccount(memoryBudget, strangersBudget), &newcomers{live: map[*traffic]bool{}}, guard, by.refused, by, nil}
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
 func (c counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	t := &traffic{Conn: raw, limit: c.limit, all: c.all, refused: c.refused, fresh: c.fresh, memory: memory{account: c.account}}
+	t := &traffic{Conn: raw, limit: c.limit, all: c.all, refused: c.refused, fresh: c.fresh, memory: memory{account: c.account}, answers: answers{observe: c.answered}}
 	conn, info, err := c.TransportCredentials.ServerHandshake(t)
 	if err != nil {
 		return nil, nil, err
@@ -263,6 +268,9 @@ func proves(guard *auth.Guard, w auth.Credentials) bool {
 // tap is a grpc.InTapHandle. It closes a connection with headers that nobody needs, and looks at who
 // calls before the message comes, for as long as the connection has not shown it.
 func (c counting) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
+	if c.answered != nil {
+		ctx = withArrival(ctx)
+	}
 	many := len(info.Header) > maxHeaders
 	if !many && c.guard.Mode() != auth.Require {
 		return ctx, admitOpen(ctx, info)
@@ -292,6 +300,7 @@ type counted struct {
 	traffic *traffic
 	call    *call
 	begun   time.Time
+	messages
 	sending atomic.Int64 // since when a message waits to be sent, in ns after begun; zero if none waits
 }
 
@@ -301,6 +310,7 @@ func (c *counted) now() int64 { return int64(time.Since(c.begun)) + 1 }
 // SendMsg implements grpc.ServerStream. gRPC itself lets a stream have about 64 KiB and a
 // message unread before it waits.
 func (c *counted) SendMsg(m any) error {
+	c.traffic.answers.add(c.goes(m))
 	c.sending.Store(c.now())
 	err := c.ServerStream.SendMsg(c.traffic.reply(m))
 	c.sending.Store(0)
@@ -308,7 +318,13 @@ func (c *counted) SendMsg(m any) error {
 }
 
 // RecvMsg implements grpc.ServerStream.
-func (c *counted) RecvMsg(m any) error { return c.call.receive(c.ServerStream.RecvMsg, m) }
+func (c *counted) RecvMsg(m any) error {
+	if err := c.call.receive(c.ServerStream.RecvMsg, m); err != nil {
+		return err
+	}
+	c.comes(m)
+	return nil
+}
 
 // run lets the handler serve the stream, and ends it with seq.ErrOverloaded if its peer
 // does not read for writeTimeout: a handler that sends would wait for ever, with all that

@@ -23,6 +23,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -78,6 +79,9 @@ type ServerConfig struct {
 	Changed func(rpc.Change)
 	// Auth checks each call and each message of a stream. If nil, all calls are allowed.
 	Auth *auth.Guard
+	// Answered receives the time from the arrival of a call until its reply was written, with the caller. If nil,
+	// calls are not timed.
+	Answered func(caller string, took time.Duration)
 	// Refused counts the calls that are refused and the connections that are closed. If nil,
 	// none is counted.
 	Refused *rpc.Refused
@@ -95,6 +99,7 @@ func NewServer(cfg ServerConfig, extra ...grpc.ServerOption) *Server {
 	}
 	cfg.MaxRecv = cmp.Or(cfg.MaxRecv, rpc.MaxRecv)
 	g, creds := newGuard(cfg), countingCreds(cfg.Creds, 2*cfg.MaxRecv, cfg.Auth, newCancels(cfg))
+	creds.answered = cfg.Answered
 	opts := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(cfg.MaxRecv),
 		grpc.MaxHeaderListSize(maxHeader),
@@ -137,10 +142,11 @@ type guard struct {
 	log     *slog.Logger
 	own     *rpc.Addressee
 	refused *rpc.Refused
+	auth    *auth.Guard
 }
 
 func newGuard(cfg ServerConfig) guard {
-	return guard{cfg.Logger, rpc.NewAddressee(cfg.ClusterID, cfg.Incarnation), cfg.Refused}
+	return guard{cfg.Logger, rpc.NewAddressee(cfg.ClusterID, cfg.Incarnation), cfg.Refused, cfg.Auth}
 }
 
 func (g guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
@@ -159,6 +165,9 @@ func (g guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, n
 	if err := t.full(); err != nil {
 		return nil, err
 	}
+	if !(controlAdmission{}).has(info.FullMethod) {
+		g.answer(ctx, t)
+	}
 	return t.reply(reply), nil
 }
 
@@ -176,6 +185,9 @@ func (g guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServer
 		return next(srv, stream)
 	}
 	c := &counted{ServerStream: stream, traffic: t, call: one, begun: time.Now()}
+	if t.answers.observe != nil && info.FullMethod == pb.Sequence_Stream_FullMethodName {
+		c.messages.caller, c.messages.came = callerName(stream.Context(), g.auth), map[uint64]time.Time{}
+	}
 	return c.run(func() (err error) {
 		defer one.end()
 		defer g.finish(stream.Context(), info.FullMethod, &err)
