@@ -142,7 +142,7 @@ type jump struct{ from uint64 }
 
 func (j *jump) Error() string { return fmt.Sprintf("from %d", j.from) }
 
-// allowed says whether a key of an exact space that stands at last may be raised; *jump: once
+// allowed reports whether a key of an exact space that stands at last may be raised; *jump: once
 // that is recorded.
 func (r *raising) allowed(last uint64) error {
 	switch {

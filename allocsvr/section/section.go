@@ -254,7 +254,7 @@ func (c *Section) want(need uint64, now time.Duration) bool {
 	return true
 }
 
-// due says whether less than half a step is left. Needs c.mu.
+// due reports whether less than half a step is left. Needs c.mu.
 func (c *Section) due() bool {
 	return c.target == 0 && c.table.High()+c.pace.step/2 > c.confirmed && c.confirmed < uint64(seq.MaxSeq)
 }

@@ -292,7 +292,7 @@ func (s *Service) elsewhere() error {
 	return nil
 }
 
-// admit says whether the section's tags are served here.
+// admit reports whether the section's tags are served here.
 func (s *Service) admit(section seq.SectionID) error {
 	mine, err := s.cfg.Owner(section)
 	if !mine && err == nil {

@@ -36,7 +36,7 @@ type check struct {
 	Pass    bool    `json:"pass"`
 }
 
-// verdict is what check perf prints.
+// verdict is the output of check perf.
 type verdict struct {
 	Verdict string  `json:"verdict"` // PASS or FAIL
 	Checks  []check `json:"checks"`

@@ -39,7 +39,7 @@ func columns(zoned bool, heads ...string) (t *ui.Table, addr int, row func(zone 
 	return t, addrCells - zoneCells - len("   "), func(zone string, cells ...any) { t.Row(append(cells, cut(zone, zoneCells))...) }
 }
 
-// zoned says whether zones are named in a cluster.
+// zoned reports whether zones are named in a cluster.
 func zoned(r survey.Status) bool {
 	return slices.ContainsFunc(r.Allocs, func(a survey.Alloc) bool { return a.Zone != "" }) ||
 		slices.ContainsFunc(r.Stores, func(st survey.Store) bool { return st.Zone != "" }) ||

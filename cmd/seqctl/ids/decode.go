@@ -18,7 +18,7 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// decoded is what decode and compose print.
+// decoded is the output of decode and compose.
 type decoded struct {
 	ID             int64   `json:"id"`             // 0 of an ID that is a text alone
 	IDStr          string  `json:"id_str"`         // decimal, or that text

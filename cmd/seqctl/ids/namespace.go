@@ -135,7 +135,7 @@ func checkNamespace(want *pb.SnowflakePutNamespaceRequest) error {
 	return nil
 }
 
-// namespaceList is what list prints.
+// namespaceList is the output of list.
 type namespaceList struct {
 	Namespaces []namespaceRow `json:"namespaces"`
 	// Over all namespaces; an id belongs to the name that used it first.

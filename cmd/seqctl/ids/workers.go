@@ -14,7 +14,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// workersResult is what workers prints.
+// workersResult is the output of workers.
 type workersResult struct {
 	Namespace string      `json:"namespace"`
 	Pool      uint64      `json:"pool"` // worker ids of one datacenter, used or not

@@ -21,7 +21,7 @@ const queue = 256
 // had the number before.
 type next func(ctx context.Context, j job) (number seq.Seq, again bool, err error)
 
-// report is what a replay prints; its JSON names are fixed.
+// report is the output of a replay; its JSON names are fixed.
 type report struct {
 	Events      uint64  `json:"events"`
 	Users       uint64  `json:"users"`      // distinct, senders and recipients

@@ -96,7 +96,7 @@ func (d *division) records(ctx context.Context) []answer {
 	return out
 }
 
-// shown is what show prints.
+// shown is the output of show.
 type shown struct {
 	Version uint64     `json:"sets_version"`
 	Sets    []setShown `json:"sets"`

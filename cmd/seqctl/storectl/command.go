@@ -86,7 +86,7 @@ func (o *options) care(ctx context.Context, do func(c *storeadmin.Care) error) e
 	return errors.Join(do(c), c.Close())
 }
 
-// changed is what the verbs that change the member list print.
+// changed is the output of the verbs that change the member list.
 type changed struct {
 	Version uint64   `json:"members_version"`
 	N       int      `json:"n"`

@@ -38,7 +38,7 @@ func setEtcdHidden(cmd *cobra.Command, hidden bool) {
 	})
 }
 
-// onEtcd says whether the verb is to go to etcd.
+// onEtcd reports whether the verb is to go to etcd.
 func (o *options) onEtcd(cmd *cobra.Command) (bool, error) {
 	if !o.etcd.Given() {
 		return false, nil

@@ -59,7 +59,7 @@ type row struct {
 	voting        bool
 }
 
-// result is what status prints.
+// result is the output of status.
 type result struct {
 	ctl.Verdict
 	Cluster string `json:"cluster_id"`
