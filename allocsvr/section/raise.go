@@ -51,7 +51,7 @@ func (t *Table) raising(space *seq.Space, key seq.Counter, floor uint64, reach R
 	return &raising{t: t, c: t.Section(space.SectionOf(key.Place)), space: space, key: key, floor: floor, reach: reach}
 }
 
-// check reports whether the floor is a number that a key may have.
+// check returns an error if the floor is no number that a key may have.
 func (r *raising) check() error {
 	if err := seq.CheckFloor("at_least", r.floor); err != nil {
 		return fmt.Errorf("raise %s: %w", r.key, err)

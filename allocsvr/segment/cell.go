@@ -118,7 +118,7 @@ func (c *cell) seal() (epoch seq.Epoch, ok bool) {
 	return epoch, ok
 }
 
-// leased reports whether nobody else can have taken the tag by now. Needs c.mu.
+// leased reports whether no other session can have taken the tag by now. Needs c.mu.
 func (c *cell) leased(now time.Duration) bool { return c.hold != nil && now < c.hold.Until() }
 
 // keepFresh moves fresh along with a lease that is unbroken, and reports whether it is.
@@ -196,7 +196,7 @@ type attempt struct {
 // valid reports whether the acquisition is still wanted. Needs c.mu.
 func (t attempt) valid() bool { return t.c.state == acquiring && t.c.attempts == t.nth }
 
-// look is valid for who does not hold c.mu, with the tag's limits.
+// look calls valid with c.mu locked, and also returns the tag's limits.
 func (t attempt) look() (limits Tag, ok bool) {
 	t.c.mu.Lock()
 	defer t.c.mu.Unlock()
@@ -215,8 +215,8 @@ func (t attempt) expect(epoch seq.Epoch) bool {
 	return true
 }
 
-// failed notes why the acquisition does not come to its end yet; again if somebody
-// waits for another try.
+// failed records why the acquisition has not succeeded yet. It returns true if a request waits for another
+// try.
 func (t attempt) failed(err error) (again bool) {
 	c := t.c
 	c.mu.Lock()

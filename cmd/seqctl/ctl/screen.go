@@ -13,8 +13,8 @@ import (
 	"github.com/seqsvr/seqsvr/internal/ops/survey"
 )
 
-// A screen has 24 lines: what status prints of 3 stores, 3 AllocSvr and 2 routers fits it, whatever is
-// wrong with them. Larger clusters have more rows, and no wider ones.
+// A screen has 24 lines. The status of 3 stores, 3 AllocSvr and 2 routers fits, whatever is wrong with
+// them. Larger clusters have more rows, and no wider ones.
 const (
 	screenColumns = 100
 	maxShown      = 6 // problems and notes; -o json has all

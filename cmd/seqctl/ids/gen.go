@@ -134,7 +134,7 @@ func (r genResult) table() *ui.Table {
 	return t
 }
 
-// othersResult is what gen prints of IDs that are texts alone.
+// othersResult is the output of gen for IDs that are only texts.
 type othersResult struct {
 	Kind string   `json:"kind"`
 	IDs  []string `json:"ids"`

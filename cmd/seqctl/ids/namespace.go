@@ -18,7 +18,7 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// namespaceRow is what add and show print, and a line of list.
+// namespaceRow is the output of add and show, and a line of list.
 type namespaceRow struct {
 	Name    string `json:"name"`
 	Alias   uint32 `json:"alias"`             // zero means no alias

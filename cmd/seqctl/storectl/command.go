@@ -96,7 +96,7 @@ type changed struct {
 	Steps   []string `json:"steps"` // done now; none if nothing was left to do
 }
 
-// change runs a plan and prints what came of it.
+// change runs a plan and prints the result.
 func (o *options) change(ctx context.Context, format ui.Format, stdout io.Writer, verb string, plan func(c *storeadmin.Care) ([]storeadmin.Step, error)) error {
 	return o.care(ctx, func(c *storeadmin.Care) error {
 		c.AnyZones = o.anyZones
