@@ -67,10 +67,17 @@ func (t *sequenceStream) takes(ctx context.Context, req *pb.StreamRequest, next 
 	if t.spare = nil; call == nil {
 		call = &nextCall{}
 	}
-	if err := call.begin(t.s, t.hashes, next); err != nil {
+	turn, err := t.s.Limits.inWork.Turn(ctx, rpc.Load(next.Batches))
+	if err != nil {
+		return err
+	}
+	err = call.begin(t.s, t.hashes, next)
+	settled := err == nil && call.settled()
+	turn.Leave()
+	if err != nil {
 		return t.fails(req, err)
 	}
-	if call.settled() {
+	if settled {
 		t.next.Next = call.reply(ctx)
 		t.reply.Id, t.reply.Result = req.Id, &t.next
 		t.spare = call // sent is serialised: the room is free again
