@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -51,7 +52,7 @@ func statusOf(t *testing.T, method, url string) (status int, allow string) {
 }
 
 func TestAnIDOfANumberedNamespaceComesInItsEnvelope(t *testing.T) {
-	cluster := clienttest.Start(t, 2)
+	cluster := clienttest.StartReal(t, 2)
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	url := "http://" + r.HTTPAddr() + "/api/snowflake/v1/gen/"
 	layout, err := snowflake.Preset("regional")
@@ -80,7 +81,7 @@ func TestAnIDOfANumberedNamespaceComesInItsEnvelope(t *testing.T) {
 }
 
 func TestThePathOfTheEnvelopeIsServedWithoutItsLastSlashToo(t *testing.T) {
-	cluster := clienttest.Start(t, 1)
+	cluster := clienttest.StartReal(t, 1)
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	direct := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for _, path := range []string{"/api/snowflake/v1/gen", "/api/snowflake/v1/gen/"} {
@@ -97,7 +98,7 @@ func TestThePathOfTheEnvelopeIsServedWithoutItsLastSlashToo(t *testing.T) {
 }
 
 func TestTheEnvelopeNamesWhatIsWrong(t *testing.T) {
-	cluster := clienttest.Start(t, 1)
+	cluster := clienttest.StartReal(t, 1)
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	const path, kind = "/api/snowflake/v1/gen/", "application/json"
 	rows := []struct {
@@ -139,7 +140,7 @@ func TestTheEnvelopeNamesWhatIsWrong(t *testing.T) {
 }
 
 func TestLeafsPathsAnswerInText(t *testing.T) {
-	cluster := clienttest.Start(t, 2)
+	cluster := clienttest.StartReal(t, 2)
 	cluster.AddTag("leaf-segment-test")
 	r := start(t, router.Config{Allocs: cluster.Addrs(), Leaf: true})
 	base := "http://" + r.HTTPAddr()
@@ -191,13 +192,15 @@ func TestLeafsPathsAnswerInText(t *testing.T) {
 }
 
 func TestLeafsStatusShowsAllTagsOfTheCluster(t *testing.T) {
-	cluster := clienttest.Start(t, 3)
+	cluster := clienttest.StartReal(t, 3)
 	r := start(t, router.Config{Allocs: cluster.Addrs(), Leaf: true})
 	base := "http://" + r.HTTPAddr()
 	for i := range 9 {
 		cluster.AddTag(fmt.Sprint("tag-", i))
 	}
-	text(t, base+"/api/segment/get/tag-4?count=7")
+	for i := range 9 {
+		text(t, fmt.Sprintf("%s/api/segment/get/tag-%d?count=7", base, i))
+	}
 	_, _, cache := do(t, "GET", base+"/cache", "", "")
 	_, _, db := do(t, "GET", base+"/db", "", "")
 	inUse, _ := cache["tags"].([]any)
@@ -214,8 +217,8 @@ func TestLeafsStatusShowsAllTagsOfTheCluster(t *testing.T) {
 		t.Errorf("db: (-want +got)\n%s", diff)
 	}
 	for k, v := range map[string]any{
-		"state": "owned", "leased": true, "current": 7.0, "current_str": "7", "max": 1007.0, "max_str": "1007", "step": 1000.0, "step_str": "1000",
-		"loading": false, "buffers": []any{map[string]any{"first": 1.0, "first_str": "1", "last": 1007.0, "last_str": "1007", "left": 1000.0, "left_str": "1000"}},
+		"state": "owned", "leased": true, "current": 7.0, "current_str": "7", "max": 1000.0, "max_str": "1000", "step": 1000.0, "step_str": "1000",
+		"loading": false, "buffers": []any{map[string]any{"first": 1.0, "first_str": "1", "last": 1000.0, "last_str": "1000", "left": 993.0, "left_str": "993"}},
 	} {
 		limits[k] = v
 	}
@@ -225,10 +228,15 @@ func TestLeafsStatusShowsAllTagsOfTheCluster(t *testing.T) {
 }
 
 func TestSnowflakesAndSegmentsAnswerInJSON(t *testing.T) {
-	cluster := clienttest.Start(t, 2)
+	cluster := clienttest.StartReal(t, 2)
 	cluster.AddTag("invoice:eu")
+	cluster.AddNumbers("bill")
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	base := "http://" + r.HTTPAddr()
+	if status, _, got := do(t, "POST", base+"/v1/snowflake/generate", "application/json", `{"alias":1}`); status != http.StatusOK {
+		t.Fatalf("the ID that binds the datacenter's name: got %d %v", status, got)
+	}
+	year := time.Now().UTC().Format("2006")
 	type object = map[string]any
 	vector := object{
 		"id": "108152875544481803", "text": "108152875544481803", "layout": "regional", "unix_ms": 1647935744532.0, "tick": 51571309826.0,
@@ -265,13 +273,13 @@ func TestSnowflakesAndSegmentsAnswerInJSON(t *testing.T) {
 			fmt.Sprintf(`{"layout":"twitter","tick":%d,"datacenter_id":%d,"worker_id":%d,"sequence":%d,"encoding":"base58"}`,
 				p.Tick, p.Datacenter, p.Worker, p.Sequence), false, object{"text": "3nNeLuv1t79"}},
 		{"a segment", "POST", "/v1/segment/take", `{"tag":"invoice:eu"}`, true,
-			object{"first": 1.0, "last": 1.0, "max": 1001.0}},
+			object{"first": 1.0, "last": 1.0, "max": 1000.0}},
 		{"a range of a segment", "POST", "/v1/segment/take", `{"tag":"invoice:eu","count":"50"}`, true,
-			object{"first": 2.0, "last": 51.0, "max": 1051.0}},
-		{"a business number", "POST", "/v1/number/next", `{"tag":"invoice:eu"}`, true,
-			object{"numbers": []any{"invoice:eu-20261123-000052"}, "period": "20261123", "first": 52.0, "last": 52.0}},
-		{"the next business number", "GET", "/v1/number/show?tag=invoice:eu", ``, false,
-			object{"next": "invoice:eu-20261123-000053", "used_up": false, "left": 999947.0}},
+			object{"first": 2.0, "last": 51.0, "max": 1000.0}},
+		{"a business number", "POST", "/v1/number/next", `{"tag":"bill"}`, true,
+			object{"numbers": []any{"bill-" + year + "-000001"}, "period": year, "first": 1.0, "last": 1.0}},
+		{"the next business number", "GET", "/v1/number/show?tag=bill", ``, false,
+			object{"next": "bill-" + year + "-000002", "used_up": false, "left": 999998.0}},
 	}
 	for _, row := range rows {
 		status, _, got := do(t, row.method, base+strings.ReplaceAll(row.path, ";", "%3B"), "application/json", row.body)
@@ -293,7 +301,7 @@ func TestSnowflakesAndSegmentsAnswerInJSON(t *testing.T) {
 }
 
 func TestGeneratedIDsComeInEveryForm(t *testing.T) {
-	cluster := clienttest.Start(t, 1)
+	cluster := clienttest.StartReal(t, 1)
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	url := "http://" + r.HTTPAddr() + "/v1/snowflake/generate"
 	status, _, got := do(t, "POST", url, "application/json", `{"namespace":"regional-1","count":3,"agent":"mailer","encoding":"base62"}`)
@@ -308,7 +316,7 @@ func TestGeneratedIDsComeInEveryForm(t *testing.T) {
 			t.Errorf("%d: got %v, %v: %v", i, ids[i], texts[i], err)
 		}
 	}
-	if got["namespace"] != "regional-1" || got["layout"] != "regional" || got["datacenter_id"] != 1.0 || got["worker_id"] != 0.0 {
+	if got["namespace"] != "regional-1" || got["layout"] != "regional" || got["datacenter_id"] != 1.0 || got["worker_id"] == nil {
 		t.Errorf("got %v", got)
 	}
 	if n := cluster.IDsOf("mailer"); n != 3 {
@@ -349,7 +357,7 @@ func TestGeneratedIDsComeInEveryForm(t *testing.T) {
 }
 
 func TestHTTPNamesWhatIsWrongWithIDs(t *testing.T) {
-	cluster := clienttest.Start(t, 2)
+	cluster := clienttest.StartReal(t, 2)
 	cluster.AddTag("order")
 	r := start(t, router.Config{Allocs: cluster.Addrs(), Leaf: true})
 	base := "http://" + r.HTTPAddr()
@@ -396,7 +404,7 @@ func TestHTTPNamesWhatIsWrongWithIDs(t *testing.T) {
 		{"decode of a wrong alphabet", "GET", dec + "?text=0OIl&encoding=base58", "", "", 400, "BAD_ID", "alphabet"},
 		{"decode of a long text", "GET", dec + "?text=11111111111111111111111&encoding=base58", "", "", 400, "BAD_ID", "length"},
 		{"decode by an unknown encoding", "GET", dec + "?number=1&encoding=base64", "", "", 400, "BAD_ARGUMENT", "base64"},
-		{"decode by a layout of 64 bits", "GET", dec + "?number=1&layout=time:42,worker:10,sequence:12;unit=1ms;epoch=0", "", "", 400, "BAD_LAYOUT", "64 bits"},
+		{"compose by a layout of 64 bits", "POST", com, kind, `{"layout":"time:42,worker:10,sequence:12;unit=1ms;epoch=0","tick":1}`, 400, "BAD_LAYOUT", "64 bits"},
 		{"decode by an unknown preset", "GET", dec + "?number=1&layout=moon", "", "", 400, "BAD_LAYOUT", "layout"},
 		{"decode by an unknown namespace", "GET", dec + "?number=1&namespace=moon", "", "", 404, "UNKNOWN_NAMESPACE", "moon"},
 		{"decode of two", "GET", dec + "?number=1&number=2", "", "", 400, "BAD_ARGUMENT", "more than once"},

@@ -34,7 +34,7 @@ type ender struct {
 	task   sync.WaitGroup
 
 	cluster string                      // set with group
-	group   *quorum.Group               // set before ready is closed; nil: never connected
+	group   *quorum.Group               // set before ready is closed; nil if no connection was made
 	free    func() error                // closes the connections below group
 	run     func(context.Context) error // follows the member list of the stores
 }

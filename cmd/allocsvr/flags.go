@@ -98,8 +98,9 @@ func load(args []string, env func(string) (string, bool), stderr io.Writer) (*op
 	return o, daemon.Usage(o.Validate())
 }
 
-// secretEnv is how the supervising parent hands its child the secret of the session that
-// it will end: not among the arguments, which every user of the machine can read.
+// secretEnv names the variable in which the supervising parent gives its child the secret of the session.
+// The parent will end that session. The secret is not an argument, because every user of the machine can
+// read arguments.
 const secretEnv = "SEQ_SUPERVISED_SECRET"
 
 func lookup(env func(string) (string, bool), name string) (string, bool) {

@@ -19,8 +19,8 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// A child that keeps dying is started again after pauses that double from the first
-// to the last; one that lived for steady begins anew.
+// A child that dies again and again is started after pauses that double from firstPause to lastPause. After
+// a child has lived for steady, the pauses begin at firstPause again.
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 5 * time.Second

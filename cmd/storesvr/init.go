@@ -85,8 +85,8 @@ func (o *initOptions) config() (storesvr.InitConfig, error) {
 	return cfg, nil
 }
 
-// checkNames refuses names that no certificate can have, since a name stays as it is. What is
-// missing is told by what needs it.
+// checkNames refuses names that no certificate can have, because a name cannot change later. A missing name
+// is reported by the code that needs it.
 func (o *initOptions) checkNames() error {
 	if _, err := os.Stat(filepath.Join(o.DataDir, disk.FileName)); o.ifMissing && err == nil {
 		return nil // the names of before are kept

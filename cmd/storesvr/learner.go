@@ -61,9 +61,9 @@ func sameLife(one, id quorum.Identity) error {
 	return one.Incarnation.Check(id.Incarnation)
 }
 
-// ask is the identity that a voting store answers with, with the highest floors
-// that any of them tells: each has that of worker ids by its own clock. Stores of two clusters or
-// eras are an error: nothing says which of them the learner is for.
+// ask returns the identity that a voting store answers with. Its floors are the highest that any store
+// reports, because each store has its own floor of worker ids, by its own clock. Stores of two clusters or
+// eras are an error, because the learner could be for either.
 func ask(ctx context.Context, addrs []string, dial ...grpc.DialOption) (quorum.Identity, error) {
 	var one quorum.Identity
 	var first string

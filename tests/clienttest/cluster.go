@@ -36,6 +36,8 @@ type Cluster struct {
 	Mapping seq.Mapping
 	ID      string // the cluster's
 
+	back *backend // if nil, the nodes answer by themselves
+
 	mu        sync.Mutex // guards all below
 	routes    *seq.RouteTable
 	effective []int // the node that serves a section, whatever the table says
@@ -65,6 +67,8 @@ type Node struct {
 	Messages, Keys, Calls atomic.Int64
 	// Generates and Takes count those calls for snowflake IDs and segments.
 	Generates, Takes atomic.Int64
+	// Generated counts the snowflake IDs that the node handed out.
+	Generated atomic.Int64
 	// Asked counts questions for the routes.
 	Asked atomic.Int64
 
@@ -93,14 +97,29 @@ func Start(t testing.TB, n int, spaces ...seq.Space) *Cluster {
 	return start(t, ClusterID, n, spaces...)
 }
 
+// StartReal is Start with a real AllocSvr behind the nodes.
+func StartReal(t testing.TB, n int, spaces ...seq.Space) *Cluster {
+	t.Helper()
+	m, err := seq.NewMapping(spaces...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startOn(t, ClusterID, n, startBackend(t, ClusterID, m), m)
+}
+
 func start(t testing.TB, id string, n int, spaces ...seq.Space) *Cluster {
 	t.Helper()
 	m, err := seq.NewMapping(spaces...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startOn(t, id, n, nil, m)
+}
+
+func startOn(t testing.TB, id string, n int, back *backend, m seq.Mapping) *Cluster {
+	t.Helper()
 	c := &Cluster{
-		ID: id, Mapping: m, last: map[uint64]map[seq.UID]uint64{}, once: map[request]assigned{}, effective: make([]int, m.Sections()),
+		back: back, ID: id, Mapping: m, last: map[uint64]map[seq.UID]uint64{}, once: map[request]assigned{}, effective: make([]int, m.Sections()),
 		tags: map[string]*tag{}, agents: map[string]int{},
 	}
 	table := &seq.RouteTable{Version: 1, Sections: make([]seq.Placement, m.Sections())}
@@ -185,6 +204,11 @@ func (c *Cluster) AddSpace(s seq.Space, heard ...int) error {
 	if err != nil {
 		return err
 	}
+	if c.back != nil {
+		if err := c.back.extend(m); err != nil {
+			return err
+		}
+	}
 	c.Mapping = m
 	next := c.routes.Clone()
 	next.Version++
@@ -267,10 +291,20 @@ func (n *Node) Kill() {
 // Restart makes a dead node answer again; a living one loses its connections.
 func (n *Node) Restart() {
 	n.Kill()
-	srv := gate.NewServer(gate.ServerConfig{ClusterID: func() string { return n.cluster.ID }, Incarnation: n.incarnation}, grpc.WaitForHandlers(true), grpc.ChainUnaryInterceptor(n.stallHealth))
-	pb.RegisterSequenceServer(srv, n)
+	cfg := gate.ServerConfig{ClusterID: func() string { return n.cluster.ID }, Incarnation: n.incarnation}
+	back, before := n.cluster.back, grpc.ChainUnaryInterceptor(n.stallHealth)
+	if back != nil {
+		before = grpc.ChainUnaryInterceptor(n.unary)
+	}
+	srv := gate.NewServer(cfg, grpc.WaitForHandlers(true), before, grpc.ChainStreamInterceptor(n.stream))
 	n.mu.Lock()
-	if !n.bare {
+	if back != nil {
+		for name, s := range back.services {
+			if !n.bare || name == pb.Sequence_ServiceDesc.ServiceName {
+				srv.RegisterService(s.desc, s.impl)
+			}
+		}
+	} else if pb.RegisterSequenceServer(srv, n); !n.bare {
 		pb.RegisterSnowflakeServer(srv, snowflakes{n: n})
 		pb.RegisterSegmentServer(srv, segments{n: n})
 	}
@@ -380,4 +414,38 @@ func (n *Node) accept() {
 			_ = conn.Close()
 		}
 	}
+}
+
+// behaviour is what a test asked of all nodes.
+type behaviour struct {
+	unordered      bool
+	fault, noLoans error
+	atOnce         int
+}
+
+func (c *Cluster) behaves() behaviour {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return behaviour{c.unordered, c.fault, c.noLoans, c.atOnce}
+}
+
+// agent counts snowflake IDs that an agent got.
+func (c *Cluster) agent(name string, ids int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.agents[name] += ids
+}
+
+// lends counts a window that was lent.
+func (c *Cluster) lends() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.delegations++
+}
+
+// returns notes a window that was given back.
+func (c *Cluster) returns(r *pb.SnowflakeGiveBackRequest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.returned = append(c.returned, r)
 }

@@ -12,14 +12,8 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// Datacenter is the datacenter id in all snowflake IDs of a Cluster, and its name.
-const (
-	Datacenter     = 1
-	DatacenterName = "cn"
-)
-
-// The namespaces of every Cluster.
-var namespaces = []struct {
+// fakeNamespaces stand in a Cluster without a backend.
+var fakeNamespaces = []struct {
 	name, layout string
 	alias        uint32
 }{
@@ -132,7 +126,7 @@ func (n *Node) generator(name string, l snowflake.Layout) (*snowflake.Generator,
 }
 
 func layoutOf(namespace string) string {
-	for _, ns := range namespaces {
+	for _, ns := range fakeNamespaces {
 		if ns.name == namespace {
 			return ns.layout
 		}
@@ -144,7 +138,7 @@ func resolve(name string, alias uint32) (string, snowflake.Layout, error) {
 	if name == "" && alias == 0 {
 		name = "default"
 	}
-	for _, ns := range namespaces {
+	for _, ns := range fakeNamespaces {
 		if name == ns.name || alias != 0 && alias == ns.alias || ns.alias != 0 && name == fmt.Sprint(ns.alias) {
 			l, err := snowflake.Preset(ns.layout)
 			if err != nil {
@@ -291,7 +285,7 @@ func (s snowflakes) Info(_ context.Context, r *pb.SnowflakeInfoRequest) (*pb.Sno
 // Namespaces implements pb.SnowflakeServer.
 func (s snowflakes) Namespaces(context.Context, *pb.SnowflakeNamespacesRequest) (*pb.SnowflakeNamespacesReply, error) {
 	out := &pb.SnowflakeNamespacesReply{Datacenters: []*pb.SnowflakeDatacenter{{Id: Datacenter, Name: DatacenterName}}}
-	for _, ns := range namespaces {
+	for _, ns := range fakeNamespaces {
 		out.Namespaces = append(out.Namespaces, &pb.SnowflakeNamespace{Name: ns.name, Alias: ns.alias})
 	}
 	return out, nil

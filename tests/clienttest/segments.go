@@ -25,6 +25,10 @@ type segments struct {
 
 // AddTag makes a segment tag.
 func (c *Cluster) AddTag(name string) {
+	if c.back != nil {
+		c.back.add(&pb.SegmentTag{Tag: name, MinStep: 1000, MaxStep: 1_000_000, Start: 1})
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tags[name] = &tag{limits: &pb.SegmentTag{

@@ -30,9 +30,25 @@ type whereabout struct{ name, addr string }
 // know the same map, which has addresses of all.
 func StartSets(t testing.TB, names []string, n int, spaces ...seq.Space) *Sets {
 	t.Helper()
+	return startSets(t, names, func(id string) *Cluster { return start(t, id, n, spaces...) })
+}
+
+// StartRealSets is StartSets with one real AllocSvr behind the nodes of all Sets.
+func StartRealSets(t testing.TB, names []string, n int, spaces ...seq.Space) *Sets {
+	t.Helper()
+	m, err := seq.NewMapping(spaces...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := startBackend(t, ClusterID, m)
+	return startSets(t, names, func(id string) *Cluster { return startOn(t, id, n, back, m) })
+}
+
+func startSets(t testing.TB, names []string, one func(id string) *Cluster) *Sets {
+	t.Helper()
 	s := &Sets{m: sets.Map{Version: 1}}
 	for _, name := range names {
-		c := start(t, "cluster-"+name, n, spaces...)
+		c := one("cluster-" + name)
 		c.set.name = name
 		s.All = append(s.All, c)
 		s.m.Sets = append(s.m.Sets, sets.Set{Name: name, Cluster: c.ID, Addrs: c.Addrs()})

@@ -111,7 +111,7 @@ func TestATokenIsShownOnceAndThePolicyHasItsHashOnly(t *testing.T) {
 	if info, err := os.Stat("p.yaml"); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode: %v, %v", info.Mode(), err)
 	}
-	// What is printed without --policy is a policy file.
+	// Without --policy, the verb prints a policy file.
 	out := must(t, "token --name other --role operator")
 	_, entry, _ := strings.Cut(out, "# for the policy file:\n")
 	if p, err := auth.ParsePolicy([]byte(entry)); err != nil || len(p.Principals) != 1 {

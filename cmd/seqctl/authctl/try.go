@@ -20,9 +20,9 @@ var errRefused = errors.New("refused")
 // tried is what try prints.
 type tried struct {
 	Asked     string `json:"asked"`
-	Principal string `json:"principal"` // empty: nobody
+	Principal string `json:"principal"` // empty if the caller is unknown
 	Allowed   bool   `json:"allowed"`
-	Reason    string `json:"reason"` // why not; empty: allowed
+	Reason    string `json:"reason"` // the reason of a refusal; empty if allowed
 }
 
 func tryCommand() *cobra.Command {

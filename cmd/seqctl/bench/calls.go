@@ -16,8 +16,8 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// sampled is how many keys of a batch are checked: each costs, and which UIDs stand
-// first differs from batch to batch.
+// sampled is the number of keys of a batch that are checked, because each check costs. The sample varies,
+// because a different UID comes first in each batch.
 const sampled = 8
 
 func nextCalls(_ context.Context, r *rig) (load.Call, error) {

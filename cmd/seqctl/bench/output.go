@@ -17,16 +17,16 @@ import (
 type result struct {
 	Target    string  `json:"target"`
 	Addr      string  `json:"addr"`
-	Allocs    int     `json:"allocs"` // in the route table; 0: not asked
+	Allocs    int     `json:"allocs"` // in the route table; zero if bench did not ask
 	Callers   int     `json:"callers"`
 	UIDs      int64   `json:"uids"`
 	Dist      string  `json:"dist"`
 	Batch     int     `json:"batch"`
 	Procs     int     `json:"procs"`      // processors that bench itself could use
-	RateAsked float64 `json:"rate_asked"` // numbers a second; 0: as many as there can be
+	RateAsked float64 `json:"rate_asked"` // numbers a second; zero means as many as possible
 	load.Result
-	// ClientCPU is what this process used for a number, in microseconds of processor
-	// time; 0: not known.
+	// ClientCPU is the processor time that this process used for a number, in microseconds. Zero means that
+	// it is not known.
 	ClientCPU float64 `json:"client_cpu_us_per_number"`
 	Rising    *rising `json:"rising,omitempty"` // not for snowflake IDs
 }

@@ -95,9 +95,9 @@ func (o *options) run(ctx context.Context, p plan, stderr io.Writer) (result, er
 	return out, nil
 }
 
-// processors is how many the run may use. A generator beside the servers leaves half of
-// the machine to them: it would take more from them than its calls gain by it. GOMAXPROCS
-// in the environment stands.
+// processors returns the number of processors that the run may use. Beside the servers a generator leaves
+// half of the machine to them, because it would take more from them than its calls gain. GOMAXPROCS in the
+// environment has precedence.
 func (o *options) processors(k kind) int {
 	all := runtime.GOMAXPROCS(0)
 	addr := o.Addr

@@ -69,8 +69,8 @@ func (w *web) close() {
 	}
 }
 
-// next is POST /v1/next. After an error other than an HTTP status the connection is
-// made anew.
+// next calls POST /v1/next. After an error other than an HTTP status it closes the connection, and the next
+// call makes a new connection.
 func (w *web) next(ctx context.Context, o *options, uid seq.UID) (seq.Seq, error) {
 	n, err := w.ask(ctx, o, uid)
 	var refused *webError

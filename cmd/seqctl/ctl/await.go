@@ -80,7 +80,8 @@ func newest(s *survey.Survey, version uint64) (best *pb.StatusReply, left string
 	return best, "who owns what could not be read from the stores"
 }
 
-// onTheWay says which sections are not served where they should be; empty: all are.
+// onTheWay returns a text about the sections that are not served where they should be, or "" if there are
+// none.
 func onTheWay(best *pb.StatusReply) string {
 	switch moving, unowned := best.GetSectionsMoving(), best.GetSectionsUnowned(); {
 	case moving > 0:

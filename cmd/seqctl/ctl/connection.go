@@ -16,8 +16,8 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 )
 
-// connection is how a cluster is reached: what the flags say, and what a context keeps. It
-// has paths and never a secret.
+// connection holds the settings to reach a cluster, from flags or from a context. It has paths and never a
+// secret.
 type connection struct {
 	Addrs     []string `yaml:"addrs" json:"addrs"`
 	CA        string   `yaml:"tls-ca,omitempty" json:"tls_ca"`
@@ -78,8 +78,7 @@ func (c *connection) fill(from connection, fs *pflag.FlagSet) {
 	}
 }
 
-// check looks at everything and gives the options to dial with. Errors are of the command
-// line.
+// check checks every setting and returns the options to dial with. Its errors are usage errors.
 func (c *connection) check() ([]grpc.DialOption, error) {
 	if len(c.Addrs) == 0 {
 		return nil, daemon.Usage(errors.New("--addr: expected host:port"))

@@ -22,7 +22,7 @@ var errContext = errors.New("no such context")
 
 // contexts are the clusters that a user has given names, in a file of the user's own.
 type contexts struct {
-	Current  string                `yaml:"current,omitempty"` // taken where no address is named; empty: none
+	Current  string                `yaml:"current,omitempty"` // used if no address is given; may be empty
 	Contexts map[string]connection `yaml:"contexts"`
 }
 

@@ -21,8 +21,8 @@ type currentRow struct {
 	Space string `json:"space"`
 	survey.CounterID
 	Current       uint64 `json:"current"`
-	Exact         bool   `json:"exact"`           // false: perhaps above the last number handed out
-	LastTakenUnix int64  `json:"last_taken_unix"` // seconds; 0: not known
+	Exact         bool   `json:"exact"`           // if false, it may be above the last number handed out
+	LastTakenUnix int64  `json:"last_taken_unix"` // seconds; zero if it is not known
 	Error         string `json:"error,omitempty"`
 }
 

@@ -1,10 +1,9 @@
-// Package ctl is the verbs of seqctl that ask or change a running cluster, and what
+// Package ctl has the verbs of seqctl that query or change a running cluster. It also has the parts that
 // all verbs of seqctl share: output formats, the address, errors and exit codes.
 //
-// It guarantees exit code 0 when everything that was asked for was done, 1 when
-// something failed and 2 when the command line was wrong; that what failed is one line
-// on stderr naming the thing that was wrong; and that stdout holds results only.
+// It guarantees exit code 0 if everything was done, 1 if something failed, and 2 if the command line was
+// wrong. It prints a failure as one line on stderr that names the thing that was wrong. It prints only
+// results to stdout.
 //
-// What runs a cluster (dev) or loads one (replay) is in packages of
-// its own beside this one.
+// The verbs that run a cluster (dev) or load one (replay) have packages of their own beside this package.
 package ctl

@@ -18,7 +18,7 @@ import (
 
 // requestFlags name a take of an exact space, so that it can be repeated.
 type requestFlags struct {
-	id   *string // nil: none was given
+	id   *string // nil if no id was given
 	sent int64   // Unix milliseconds
 }
 
@@ -49,7 +49,7 @@ type lookupResult struct {
 	Space string `json:"space"`
 	survey.CounterID
 	RequestID string `json:"request_id"`
-	Found     bool   `json:"found"` // false: nothing, or longer ago than ids are kept
+	Found     bool   `json:"found"` // if false, the id has no numbers, or it is older than ids are kept
 	First     uint64 `json:"first"`
 	Last      uint64 `json:"last"` // inclusive
 }

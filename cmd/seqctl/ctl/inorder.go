@@ -5,12 +5,11 @@ import (
 	"sync"
 )
 
-// underWay is how many chunks of a file are worked on at once.
+// underWay is the number of chunks of a file that are in work at once.
 const underWay = 4
 
-// inOrder works on what next gives, some at once, and hands what came of it to done in order.
-// It ends with the first error of any of them, and work has ended then. ok is false behind
-// the last one.
+// inOrder calls work for the values of next, several at once, and passes the results to done in order. It
+// ends with the first error, after all calls of work have ended. After the last value, next returns false.
 func inOrder[In, Out any](ctx context.Context, next func() (in In, ok bool, err error), work func(context.Context, In) (Out, error), done func(In, Out) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup

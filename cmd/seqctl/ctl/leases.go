@@ -103,7 +103,7 @@ func parseSections(args []string) ([]uint32, error) {
 	return out, nil
 }
 
-// zones are those of an owner and its standbys, in their order; "" where none is known.
+// zones returns the zones of an owner and its standbys, in their order. It returns "" if no zone is known.
 func zones(owner string, standbys []string) string {
 	all := append([]string{owner}, standbys...)
 	known := false

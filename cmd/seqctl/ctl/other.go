@@ -7,8 +7,8 @@ import (
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
 )
 
-// Other is how a further cluster is reached, after Check: by the name of its context, or by host:port
-// with the same flags as the first one. What a context keeps is of its own cluster alone.
+// Other returns the options for a further cluster, after Check. The text is the name of its context, or a
+// host:port that uses the flags of the first cluster. A context's settings apply to its own cluster only.
 func (o *Options) Other(text string) (*Options, error) {
 	of := &Options{Timeout: o.Timeout, connection: o.connection, output: o.output}
 	if strings.Contains(text, ":") {

@@ -63,8 +63,8 @@ func (t *target) addTo(cmd *cobra.Command, o *Options) {
 	cmd.Flags().StringVar(&t.key, "key", "", "string `key` in place of a UID")
 }
 
-// one reads the target from the flags and the first argument. others is how many
-// arguments follow the UID. A wrong one is daemon.ErrUsage.
+// one reads the target from the flags and the first argument. The number of arguments after the UID is
+// others. A wrong target is daemon.ErrUsage.
 func (t *target) one(cmd *cobra.Command, args []string, others int) (id survey.CounterID, rest []string, err error) {
 	switch keyed := cmd.Flags().Changed("key"); {
 	case keyed && seq.CheckKey("key", t.key) != nil:

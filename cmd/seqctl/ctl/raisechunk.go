@@ -14,10 +14,10 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// sectionsAtOnce is how many sections are raised at once: each may wait for a write.
+// sectionsAtOnce is the number of sections that are raised at once, because each may wait for a write.
 const sectionsAtOnce = 16
 
-// chunk is some lines, and how far the file was read when they were.
+// chunk holds some lines, and how far the file has been read after them.
 type chunk struct {
 	uids   []floorfile.Line
 	names  []floorfile.Line
@@ -127,7 +127,8 @@ func (f *fileRaise) section(ctx context.Context, l floorfile.Line) error {
 	return err
 }
 
-// sorted adds what was refused for good; another error of a line is that of all.
+// sorted adds the lines that were refused for good. It returns any other error of a line as the error of
+// all.
 func sorted(refused []refusal, lines []floorfile.Line, got []client.Raised, err error) ([]refusal, error) {
 	if err != nil {
 		return refused, err

@@ -20,7 +20,7 @@ import (
 // chunkTimeout is the default of --timeout for work on a file, of each chunk of it: longer than any failover.
 const chunkTimeout = time.Minute
 
-// saveEvery is how much work a kill may have done again.
+// saveEvery bounds the work that must be done again after a kill.
 const saveEvery = time.Second
 
 var (
@@ -31,7 +31,7 @@ var (
 // fileResult is what raise --file prints.
 type fileResult struct {
 	Space   string  `json:"space"`
-	Lines   int     `json:"lines"` // of the file, those of earlier runs included
+	Lines   int     `json:"lines"` // of the file, with the lines of earlier runs
 	Refused int     `json:"refused"`
 	Resumed int     `json:"resumed"` // lines that earlier runs had done
 	Seconds float64 `json:"seconds"`

@@ -67,10 +67,10 @@ func strict(cmd *cobra.Command) {
 	}
 }
 
-// Options are the flags that every verb asking a cluster has.
+// Options are the flags of every verb that queries a cluster.
 type Options struct {
-	// Addr is the gRPC address of the router or AllocSvr that is asked: the first of --addr,
-	// or once Seed was called the first one that answered.
+	// Addr is the gRPC address of the router or AllocSvr that is queried. It is the first of --addr, or
+	// after Seed the first that answered.
 	Addr    string
 	Timeout time.Duration // of the whole verb, retries included
 
@@ -80,7 +80,7 @@ type Options struct {
 	output      string
 	local       bool              // nothing is dialled
 	flags       *pflag.FlagSet    // that AddTo declared them on
-	dial        []grpc.DialOption // set by Check; nil: plaintext
+	dial        []grpc.DialOption // set by Check; nil means plaintext
 	found       bool              // Addr answered
 }
 

@@ -21,12 +21,12 @@ type routeNode struct {
 	Drained  bool   `json:"drained"`
 	Sections int    `json:"sections"`
 	Standby  int    `json:"standby"` // sections that it is the first standby of
-	Zone     string `json:"zone"`    // empty: none is known
+	Zone     string `json:"zone"`    // may be empty
 }
 
 type routesResult struct {
 	ClusterID string         `json:"cluster_id"`
-	Set       string         `json:"set,omitempty"` // that all this is of; empty: the cluster is alone
+	Set       string         `json:"set,omitempty"` // the Set of this table; empty if the cluster has no other Sets
 	Version   uint64         `json:"route_version"`
 	Frozen    string         `json:"frozen"`
 	Spaces    []seq.Space    `json:"spaces"`

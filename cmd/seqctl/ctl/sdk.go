@@ -7,14 +7,13 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 )
 
-// AttemptTimeout is after how long a silent AllocSvr is given up. It is longer than the
-// SDK's own: a slow machine then makes an answer late, where trying again would skip
-// the numbers of the first try.
+// AttemptTimeout is the time after which a silent AllocSvr is given up. It is longer than the SDK's
+// default. On a slow machine an answer may be late, and a retry would skip the numbers of the first try.
 const AttemptTimeout = 2 * time.Second
 
-// Connect gives a client of the cluster at --addr, with cfg but for its addresses. It
-// asks the addresses once by itself first, so that a wrong one is told at once and not
-// at the end of all retries. ctx bounds the search alone. The caller closes the client.
+// Connect returns a client of the cluster at --addr, with cfg except for its addresses. First it asks the
+// addresses itself, so that a wrong address fails at once and not after all retries. Only this search ends
+// with ctx. The caller closes the client.
 func (o *Options) Connect(ctx context.Context, cfg client.Config) (*client.Client, error) {
 	if _, err := o.routes(ctx); err != nil {
 		return nil, err

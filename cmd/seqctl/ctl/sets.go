@@ -6,13 +6,14 @@ import (
 	"github.com/seqsvr/seqsvr/internal/ops/survey"
 )
 
-// oneSet is a Set, and how it is asked.
+// oneSet is a Set with the options to reach it.
 type oneSet struct {
-	name string // empty: the cluster is alone
+	name string // empty if the cluster has no other Sets
 	o    *Options
 }
 
-// allSets are those of the cluster at --addr, the root first, also those that do not answer.
+// allSets returns the Sets of the cluster at --addr, the root first. Sets that do not answer are among
+// them.
 func (o *Options) allSets(ctx context.Context) ([]oneSet, error) {
 	c, err := o.routes(ctx)
 	if err != nil {

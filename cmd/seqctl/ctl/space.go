@@ -76,8 +76,8 @@ func spaceListCommand() *cobra.Command {
 	return cmd
 }
 
-// spaceRows are the spaces as each AllocSvr that answers hashes their keys: those of the mapping,
-// and any that a node knows already.
+// spaceRows returns the spaces and their key hashes on each AllocSvr that answers. It has the spaces of the
+// mapping, and further spaces that a node knows already.
 func spaceRows(s *survey.Survey) []spaceRow {
 	rows := []spaceRow{}
 	for _, node := range s.Cluster.Table.Nodes {

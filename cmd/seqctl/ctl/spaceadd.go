@@ -96,8 +96,8 @@ func parseSpace(form string) (seq.Space, error) {
 	return space, nil
 }
 
-// addSpace asks one Set, and does not wait for every AllocSvr.
-// keys are those of the root Set, for another one.
+// addSpace asks one Set to add the space, and does not wait for every AllocSvr. For a Set other than the
+// root, keys is the root's document of key hashes.
 func addSpace(ctx context.Context, o *Options, space seq.Space, keys []byte) (*addedSpace, error) {
 	reply, err := onAnyNode(ctx, o, pb.AdminClient.AddSpace, &pb.AddSpaceRequest{Space: rpc.SpaceToProto(&space), Keys: keys})
 	if err != nil {
@@ -107,7 +107,8 @@ func addSpace(ctx context.Context, o *Options, space seq.Space, keys []byte) (*a
 	return &addedSpace{Space: made.Name, Mode: made.Mode, Sections: made.Sections, First: uint32(made.First), RouteVersion: reply.GetRouteVersion(), State: "asked"}, nil
 }
 
-// keysOf are how a Set hashes string keys, so that others do so too and counters can move there.
+// keysOf returns the key hashes of a Set, so that other Sets can hash in the same way and counters can move
+// there.
 func keysOf(ctx context.Context, o *Options) ([]byte, error) {
 	c, err := o.routes(ctx)
 	if err != nil {
@@ -124,7 +125,8 @@ func keysOf(ctx context.Context, o *Options) ([]byte, error) {
 	return nil, last
 }
 
-// left says what is left until every AllocSvr that answers knows the space, and all is served.
+// left returns what is missing until every AllocSvr that answers knows the space and all sections are
+// served.
 func (r *addedSpace) left(s *survey.Survey) (what string, done bool, err error) {
 	for _, node := range s.Cluster.Table.Nodes {
 		reply := s.Replies[node.Name]

@@ -132,7 +132,7 @@ func TestADrainThatWaitsEndsOnlyWhenEverySectionIsOwnedElsewhere(t *testing.T) {
 		name   string
 		node   seq.Node
 		change func(s *pb.StatusReply, b *pb.MemberStatus)
-		want   string // part of what is left; empty: nothing
+		want   string // part of the text of what is left; empty if nothing is
 		err    error
 	}{
 		{"all moved", drained, func(*pb.StatusReply, *pb.MemberStatus) {}, "", nil},
@@ -185,7 +185,7 @@ func TestAChangeThatWaitsEndsWhenEverySectionIsWhereItIsToBe(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(s *pb.StatusReply)
-		want   string // part of what is left; empty: nothing
+		want   string // part of the text of what is left; empty if nothing is
 	}{
 		{"all there", func(*pb.StatusReply) {}, ""},
 		{"some are not", func(s *pb.StatusReply) { s.Members[1].SectionsDesired = 5 }, "a has 8 sections of 5"},

@@ -31,13 +31,13 @@ const (
 	stopPatience  = 30 * time.Second // for stopping in order
 )
 
-// Leases, where --lease does not say.
+// Default leases, used without --lease.
 //
-// In one process all nodes starve together, and none dies alone: a short lease would only
-// lapse on a busy machine and make UIDs jump to their ceilings. What a long one costs is the
-// wait after a kill -9 of dev, for which the stores keep the former owners' sections. Half of
-// the most that the stores grant (storesvr --max-lease) is long enough for a machine that is
-// many times overloaded, and short enough for that wait.
+// In one process all nodes starve together, and no node dies alone. There a short lease would only lapse on
+// a busy machine and make UIDs jump to their ceilings. A long lease has one cost: after a kill -9 of dev,
+// the stores keep the sections for their former owners, and the next start waits. Half of the longest lease
+// that the stores grant (storesvr --max-lease) suffices on a machine that is many times overloaded, and
+// keeps that wait short.
 const (
 	leaseHere      = 5 * time.Second
 	leaseProcesses = time.Second // as the daemons have it: here one may be killed alone

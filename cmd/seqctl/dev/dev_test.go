@@ -129,10 +129,10 @@ func messages(t *testing.T, n int) string {
 // calm is a lease that hardly any busy machine loses.
 const calm = "4s"
 
-// inOneOf wants a cycle without a gap in at most 3. A machine that keeps an allocator
-// from the processor for a whole lease makes it lose its sections, and the numbers that
-// were not handed out yet are skipped, as they must be: so one cycle with gaps proves
-// nothing, and three are no accident. What must hold always, cycle checks by itself.
+// inOneOf wants a cycle without a gap in at most 3. If a machine keeps an allocator from the processor for
+// a whole lease, the allocator loses its sections. Then numbers that were not handed out yet are skipped,
+// as they must be. So one cycle with gaps proves nothing, and three are no accident. The function cycle
+// itself checks the invariants.
 func inOneOf(t *testing.T, cycle func() (gaps uint64)) {
 	t.Helper()
 	var gaps []uint64

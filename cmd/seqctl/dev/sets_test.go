@@ -90,7 +90,7 @@ func TestSetsDivideTheSectionsAndGoOnWhereTheyWereStopped(t *testing.T) {
 	}
 }
 
-// TestSetsWithRolesAreOneSystem is of two Sets that want a certificate or token of everybody.
+// TestSetsWithRolesAreOneSystem runs two Sets that require a certificate or token of every caller.
 func TestSetsWithRolesAreOneSystem(t *testing.T) {
 	dir := t.TempDir()
 	flags := []string{"--sets", "2", "--stores", "1", "--allocs", "1", "--sections", "16", "--secure"}

@@ -30,8 +30,8 @@ type options struct {
 	engine          string // of the drill's own cluster
 	list            bool
 	html, output    string
-	web             string // where the console listens; empty: there is none
-	inside          string // prefix of the namespaces that this process runs in the hub of
+	web             string // address of the console; empty if there is none
+	inside          string // prefix of the namespaces in whose hub this process runs
 }
 
 // Command is the verb.

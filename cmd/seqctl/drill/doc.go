@@ -1,10 +1,10 @@
-// Package drill is `seqctl drill`: it has one scenario of internal/lab break a cluster,
-// and tells what came of it.
+// Package drill implements `seqctl drill`. It makes one scenario of internal/lab break a cluster, and
+// prints the result.
 //
-// It guarantees that a wrong call is refused before anything is started, that the program
-// runs in namespaces of its own where the scenario needs them, and that a cluster of its
-// own, and every namespace, is gone when the verb ends, also after Ctrl-C.
+// It guarantees that a wrong call is refused before anything is started. If the scenario needs it, the
+// program runs in namespaces of its own. Its own cluster and every namespace are gone when the verb ends,
+// also after Ctrl-C.
 //
-// What belongs here: the flags, and the result as text, JSON and a page. What is broken,
-// how it is loaded and what is counted is internal/lab's.
+// What belongs here: the flags, and the result as text, JSON and a page. What does not: the faults, the
+// load and the counts, which are in internal/lab.
 package drill

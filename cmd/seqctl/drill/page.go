@@ -29,7 +29,7 @@ const (
 	maxPoints  = 40_000 // more would only make the page slow
 )
 
-// picture is what the page's template draws. Paths are of points "M x y h 0".
+// picture has the values for the page's template. Its paths consist of points "M x y h 0".
 type picture struct {
 	*lab.Result
 	Width            float64
@@ -40,7 +40,7 @@ type picture struct {
 	Rows             []tick // of the latency
 	PeakRate         int
 	First, Last      float64 // ms
-	Failed           string  // why the drill did; empty: it did not
+	Failed           string  // the reason of a failure; empty if the drill succeeded
 }
 
 // mark is a line of the timeline in the picture. Its label stands in one of several rows,
@@ -48,7 +48,7 @@ type picture struct {
 type mark struct {
 	X      float64
 	LX, LY float64 // of the label's left end
-	Label  string  // empty: the label before stands for it, too
+	Label  string  // if empty, the label before covers this mark, too
 	Event  string
 }
 

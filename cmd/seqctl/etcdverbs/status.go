@@ -27,7 +27,7 @@ type shown struct {
 	Cluster  string                  `json:"cluster_id,omitempty"`
 	UUID     string                  `json:"uuid,omitempty"`
 	Era      seq.Era                 `json:"era"`
-	Required int                     `json:"required_protocol"` // of sessions; 0: any
+	Required int                     `json:"required_protocol"` // of sessions; zero means any
 	Prefix   string                  `json:"prefix"`
 	Spaces   []space                 `json:"spaces"`
 	Sessions []etcdstore.LiveSession `json:"sessions"`
@@ -50,7 +50,7 @@ type member struct {
 	Revision int64    `json:"revision,omitempty"`
 	Size     int64    `json:"size_bytes,omitempty"`
 	InUse    int64    `json:"in_use_bytes,omitempty"`
-	Quota    int64    `json:"quota_bytes,omitempty"` // 0: it does not say
+	Quota    int64    `json:"quota_bytes,omitempty"` // zero if the member does not report it
 	Alarms   []string `json:"alarms,omitempty"`
 	Error    string   `json:"error,omitempty"`
 }

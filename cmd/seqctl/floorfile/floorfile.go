@@ -44,7 +44,7 @@ const (
 // Line is one sequence, or one section if Sections is not 0.
 type Line struct {
 	UID      seq.UID
-	Key      string // not empty: a string key
+	Key      string // if not empty, a string key
 	Section  uint32 // of the space, from 0
 	Sections uint32 // that the space has
 
@@ -188,13 +188,13 @@ func (r *Reader) comment(text string) error {
 	return nil
 }
 
-// At is how far the reader has come: bytes, and lines that were no comments.
+// At returns how far the reader has come, in bytes and in lines that were no comments.
 func (r *Reader) At() (offset int64, lines int) { return r.offset, r.read }
 
-// Line is the number of the last line, from 1.
+// Line returns the number of the last line, from 1.
 func (r *Reader) Line() int { return r.line }
 
-// Sum tells what was read from anything else.
+// Sum returns a digest of the text that was read.
 func (r *Reader) Sum() string { return hex.EncodeToString(r.sum.Sum(nil)) }
 
 const expected = `expected UID NUMBER, "KEY" NUMBER or section S/N NUMBER`

@@ -19,7 +19,7 @@ import (
 
 // composed are the parts as the command line has them.
 type composed struct {
-	at                                 *time.Time // nil: tick counts
+	at                                 *time.Time // if nil, tick is used
 	tick, datacenter, worker, sequence uint64
 }
 

@@ -39,7 +39,7 @@ type idParts struct {
 	Sequence   uint64 `json:"sequence"`
 }
 
-// decodeHere takes an ID apart without a cluster. Errors are those of refused.
+// decodeHere decodes an ID without a cluster. It returns the errors of refused.
 func decodeHere(l snowflake.Layout, id snowflake.ID) (decoded, error) {
 	parts, err := l.Decode(id)
 	if err != nil {
@@ -61,7 +61,7 @@ func decodeHere(l snowflake.Layout, id snowflake.ID) (decoded, error) {
 }
 
 func newDecoded(p *pb.SnowflakeDecoded) decoded {
-	idStr := ctl.Digits(uint64(p.GetId())) // unsigned, as those of 64 bits are; no other is negative
+	idStr := ctl.Digits(uint64(p.GetId())) // unsigned, like IDs of 64 bits; no other ID is negative
 	if otherids.Is("", p.GetText()) {
 		idStr = p.GetText()
 	}

@@ -1,13 +1,12 @@
-// Package ids is the verbs of seqctl for global IDs and named segments: snowflake,
-// segment, number and namespace.
+// Package ids has the verbs of seqctl for global IDs and named segments: snowflake, segment, number and
+// namespace.
 //
-// It guarantees what package ctl does, with the same flags and formats. Wrongly called
-// (exit code 2) is what no cluster and no layout could make sense of: a count of 0, an
-// ID of a wrong alphabet, a text that is no layout. What a layout or a cluster refuses
-// fails (exit code 1) under the name of the error that the cluster would give. JSON has
-// a string beside each ID, since JavaScript loses digits above 2^53.
+// It has the guarantees, flags and formats of package ctl. A call is wrong (exit code 2) if no cluster and
+// no layout could make sense of it. Examples are a count of 0, an ID of a wrong alphabet, and a text that
+// is no layout. If a layout or a cluster refuses the call, it fails (exit code 1) under the name of the
+// cluster's error. JSON has a string beside each ID, because JavaScript loses digits above 2^53.
 //
-// decode, compose and layouts need no cluster; decode and compose ask one only when
-// --namespace or --addr is given. No verb sends a change twice; taking IDs or numbers
-// again can skip some and never repeats one.
+// The verbs decode, compose and layouts need no cluster. decode and compose ask a cluster only if
+// --namespace or --addr is given. No verb sends a change twice. Taking IDs or numbers again may skip some
+// and never repeats one.
 package ids

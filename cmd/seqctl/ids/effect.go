@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// effect is until when a change is not in effect everywhere. It is zero if it is.
+// effect has the times until which a change is not in effect everywhere. They are zero if it is in effect.
 type effect struct {
-	InEffectInMS   int64 `json:"in_effect_in_ms,omitempty"`       // other Sets and nodes of a build of before
-	WindowsUntilMS int64 `json:"windows_until_unix_ms,omitempty"` // those that clients hold
+	InEffectInMS   int64 `json:"in_effect_in_ms,omitempty"`       // for other Sets and nodes of older builds
+	WindowsUntilMS int64 `json:"windows_until_unix_ms,omitempty"` // for windows that clients hold
 }
 
 // note tells people of it.

@@ -16,7 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake/veil"
 )
 
-// hiding is how the command line says which permutation hides an ID.
+// hiding holds the flags that choose the permutation of hidden IDs.
 type hiding struct{ layout, form, keyFile string }
 
 func (h *hiding) addTo(cmd *cobra.Command) {
@@ -27,7 +27,7 @@ func (h *hiding) addTo(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("text", ctl.OneOf("decimal", "base58", "base62", "zbase32", "hex")) // it is there
 }
 
-// read gives the permutation. Errors are daemon.ErrUsage, or those of the key's file.
+// read returns the permutation. Its errors are daemon.ErrUsage, or errors of the key file.
 func (h *hiding) read() (l snowflake.Layout, e snowflake.Encoding, v *veil.Veil, err error) {
 	if h.keyFile == "" {
 		return l, e, nil, daemon.Usage(fmt.Errorf("%w: --key-file is missing", seq.ErrBadArgument))

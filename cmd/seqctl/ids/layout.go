@@ -88,10 +88,10 @@ func (r layoutRow) leftCell() ui.Cell {
 	return ctl.State(ui.Duration(r.left), true)
 }
 
-// meaning is how the command line says what an ID means.
+// meaning holds the flags that choose the layout of an ID.
 type meaning struct{ layout, namespace string }
 
-// addTo adds the flags; also is what else the layout may be.
+// addTo adds the flags. The text also becomes part of the help of --layout.
 func (m *meaning) addTo(cmd *cobra.Command, o *ctl.Options, also string) {
 	cmd.Flags().StringVar(&m.layout, "layout", "", "preset, or a layout's `text`; "+also+"default "+defaultLayout)
 	cmd.Flags().StringVar(&m.namespace, "namespace", "", "the layout that this `namespace` has at the cluster, a name or an alias; empty: --layout")

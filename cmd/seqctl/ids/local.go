@@ -9,11 +9,11 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// localWindow is for how long a worker id is kept from others if seqctl is killed.
+// localWindow is the time for which a worker id stays reserved if seqctl is killed.
 const localWindow = 10_000 // milliseconds
 
-// genLocally makes IDs in this process, as client.NewLocal does: from a worker id that is lent,
-// and given back at once.
+// genLocally makes IDs in this process, like client.NewLocal. It borrows a worker id and gives it back at
+// once.
 func genLocally(ctx context.Context, o *ctl.Options, namespace string, count int) (*pb.SnowflakeGenerateReply, error) {
 	lent, err := askSnowflake(ctx, o, pb.SnowflakeClient.Delegate, &pb.SnowflakeDelegateRequest{Namespace: namespace, Holder: agent, WindowMs: localWindow})
 	if err != nil {

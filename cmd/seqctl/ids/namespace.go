@@ -21,9 +21,9 @@ import (
 // namespaceRow is what add and show print, and a line of list.
 type namespaceRow struct {
 	Name    string `json:"name"`
-	Alias   uint32 `json:"alias"`             // 0: none
-	Version uint64 `json:"version"`           // counts its changes; 0: offered by default and never used so far
-	Retired string `json:"retired,omitempty"` // when; empty: it is in use
+	Alias   uint32 `json:"alias"`             // zero means no alias
+	Version uint64 `json:"version"`           // counts its changes; zero for a default that was never used
+	Retired string `json:"retired,omitempty"` // time; empty while it is in use
 	effect
 	layoutRow
 }
@@ -144,7 +144,7 @@ type namespaceList struct {
 
 type datacenterRow struct {
 	ID   uint64 `json:"id"`
-	Name string `json:"name"` // empty: nodes without a datacenter name
+	Name string `json:"name"` // empty for nodes without a datacenter name
 }
 
 func namespaceListCommand() *cobra.Command {

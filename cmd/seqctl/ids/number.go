@@ -16,14 +16,14 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// numberRow is how a tag of business numbers stands.
+// numberRow is the state of a tag of business numbers.
 type numberRow struct {
 	Tag      string `json:"tag"`
 	Template string `json:"template"`
 	Reset    string `json:"reset"`
 	Zone     string `json:"zone"`
-	Period   string `json:"period"`  // of now
-	Next     string `json:"next"`    // that would come; empty: used up
+	Period   string `json:"period"`  // the present period
+	Next     string `json:"next"`    // the next number; empty if the period is used up
 	Left     uint64 `json:"left"`    // of the period
 	UsedUp   bool   `json:"used_up"` // until the next period
 	Retired  string `json:"retired,omitempty"`

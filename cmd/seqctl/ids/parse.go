@@ -60,10 +60,10 @@ func parseTime(text string) (time.Time, error) {
 	return at, nil
 }
 
-// parseLayout reads a preset's name or a layout's text; a wrong one is
-// daemon.ErrUsage and seq.ErrBadLayout. flag says where the text stood.
+// parseLayout parses a preset's name or a layout's text. It returns daemon.ErrUsage and seq.ErrBadLayout
+// for a wrong text, and names the flag in the error.
 //
-// What makes IDs of the layout refuses one that is snowflake.Layout.ReadOnly.
+// Verbs that make IDs refuse a layout for which snowflake.Layout.ReadOnly is true.
 func parseLayout(flag, text string) (snowflake.Layout, error) {
 	l, err := snowflake.ReadPreset(text)
 	if err == nil {

@@ -28,7 +28,7 @@ type tagRow struct {
 	MinStep uint64 `json:"min_step"`
 	MaxStep uint64 `json:"max_step"`
 	Start   uint64 `json:"start"`             // no number below it is handed out
-	Retired string `json:"retired,omitempty"` // when; empty: it is in use
+	Retired string `json:"retired,omitempty"` // time; empty while it is in use
 	effect
 }
 
@@ -50,7 +50,7 @@ const maxStep = 1 << 32
 // addResult is what add prints.
 type addResult struct {
 	tagRow
-	Created bool `json:"created"` // false: it was there, and is as shown now
+	Created bool `json:"created"` // if false, the tag existed and now has these settings
 }
 
 func segmentAddCommand() *cobra.Command {
@@ -183,8 +183,8 @@ func atOwner[Q, R any](ctx context.Context, o *ctl.Options, tag string, method f
 	}
 }
 
-// whereNext is the address to ask after an error of the node at: the owner that it
-// names, or addr again, which learns of a new owner; false: nothing else would help.
+// whereNext returns the address to ask after an error of the node at. It is the owner that the error names,
+// or addr again, which learns of a new owner. whereNext returns false if no other address would help.
 func whereNext(addr, at string, err error) (string, bool) {
 	var owner *rpc.NotOwnerError
 	switch {

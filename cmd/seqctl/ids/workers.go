@@ -28,17 +28,17 @@ type allotmentRow struct {
 	Datacenter uint64 `json:"datacenter"`
 	First      uint64 `json:"first"`
 	Last       uint64 `json:"last"`
-	Set        string `json:"set"` // empty: the node that answered does not know its name
+	Set        string `json:"set"` // empty if the node that answered does not know its name
 	Cluster    string `json:"cluster"`
-	Usable     bool   `json:"usable"` // false: the root is not done with what its own nodes began
+	Usable     bool   `json:"usable"` // if false, attempts of the root's own nodes are not over yet
 }
 
 type workerRow struct {
 	Datacenter  uint64 `json:"datacenter"`
 	Worker      uint64 `json:"worker"`
-	Node        string `json:"node"`             // empty: none, or not known
-	Session     string `json:"session"`          // empty: no session holds it
-	Client      string `json:"client,omitempty"` // that it is lent to, if the node that answered did
+	Node        string `json:"node"`             // empty if there is none, or if it is not known
+	Session     string `json:"session"`          // empty if no session holds the id
+	Client      string `json:"client,omitempty"` // the borrower, if the node that answered lent the id
 	Mark        string `json:"mark"`             // no ID of this worker has a later time
 	LeaseLeftMS int64  `json:"lease_left_ms"`
 	Free        bool   `json:"free"`

@@ -13,12 +13,12 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// queue is how many messages wait for one caller: one busy recipient does not stop
-// the others at once.
+// queue bounds the messages that wait for one caller. With it, one busy recipient does not stop the others
+// at once.
 const queue = 256
 
-// next takes one number for a message, retrying as long as that makes sense. again says that
-// the message had it before.
+// next takes one number for a message, and retries while that makes sense. If again is true, the message
+// had the number before.
 type next func(ctx context.Context, j job) (number seq.Seq, again bool, err error)
 
 // report is what a replay prints; its JSON names are fixed.

@@ -126,7 +126,7 @@ func (d *division) ranges() [][]sets.Range {
 	return d.sets.Ranges(d.sections)
 }
 
-// count is how many sections ranges are.
+// count returns the number of sections in ranges.
 func count(ranges []sets.Range) (n int) {
 	for _, r := range ranges {
 		n += int(r.Sections)

@@ -23,9 +23,9 @@ import (
 // retryPause is between two tries at a Set that does not answer.
 const retryPause = 500 * time.Millisecond
 
-// moved is what move and abort print.
+// moved is the output of move and abort.
 type moved struct {
-	Move     uint64  `json:"move"` // 0: there was nothing to do
+	Move     uint64  `json:"move"` // zero if there was nothing to do
 	From     string  `json:"from"`
 	To       string  `json:"to"`
 	Sections string  `json:"sections"`
@@ -120,8 +120,8 @@ func (d *division) openMove(id uint64) (sets.Move, error) {
 	return sets.Move{}, fmt.Errorf("%w %d: seqctl set show lists those that are open", errNoMove, id)
 }
 
-// begin has the map note a move of those of the sections that are not there yet; of none if all
-// are. A move of the same sections that is open already is given again.
+// begin records in the map a move of the sections that are not at the Set yet. If all are there, it records
+// nothing. If a move of the same sections is open already, begin returns that move.
 func (d *division) begin(ctx context.Context, to string, ranges []sets.Range) (move sets.Move, err error) {
 	if _, err := d.set(to); err != nil {
 		return move, err

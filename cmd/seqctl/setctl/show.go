@@ -114,7 +114,7 @@ type openMove struct {
 	Move  uint64     `json:"move"`
 	From  string     `json:"from"`
 	To    string     `json:"to"`
-	Begun int64      `json:"begun_unix_ms"` // 0: not known
+	Begun int64      `json:"begun_unix_ms"` // zero if it is not known
 	Parts []openPart `json:"parts"`
 }
 

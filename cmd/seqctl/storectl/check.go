@@ -36,8 +36,8 @@ func checkCommand() *cobra.Command {
 			Registers int              `json:"registers"`
 			Wrong     []string         `json:"wrong"`
 			Spent     []string         `json:"spent"`               // sound, and at their end
-			Signature backup.Signature `json:"signature,omitempty"` // empty: of a database
-			Set       *backup.OfSet    `json:"set,omitempty"`       // nil: it is among what is wrong
+			Signature backup.Signature `json:"signature,omitempty"` // empty for a database
+			Set       *backup.OfSet    `json:"set,omitempty"`       // nil if Wrong tells why it cannot be read
 		}{len(states), append([]string{}, backup.Check(m.Mapping, states)...), append([]string{}, backup.Spent(m.Mapping, states)...), sig, setOf(states)}
 		if format == ui.FormatTable {
 			printSignature(stdout, sig)
@@ -61,10 +61,10 @@ func checkCommand() *cobra.Command {
 	return cmd
 }
 
-// mostSpent is how many of them are printed for people.
+// mostSpent bounds the spent counters that are printed for people.
 const mostSpent = 20
 
-// printSpent names what hands out no more numbers.
+// printSpent prints the names that have no more numbers.
 func printSpent(w io.Writer, spent []string) {
 	for _, line := range spent[:min(len(spent), mostSpent)] {
 		fmt.Fprintln(w, line)

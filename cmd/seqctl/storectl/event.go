@@ -16,9 +16,9 @@ const (
 	maxEvent   = 300 // bytes of text
 )
 
-// note writes what was done into the cluster's log of events, with the name that a store
-// knows this operator by. What was done is done: if it cannot be noted, that is said and no
-// more; the stores have lines of their own.
+// note writes a change into the cluster's log of events, with the name by which a store knows this
+// operator. The change is done already. If it cannot be noted, note only reports that, because the stores
+// have log lines of their own.
 func note(ctx context.Context, stderr io.Writer, c *storeadmin.Care, verb, what string) {
 	ctx, cancel := context.WithTimeout(ctx, eventBound)
 	defer cancel()

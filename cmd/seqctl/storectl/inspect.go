@@ -86,16 +86,16 @@ func inspectCommand() *cobra.Command {
 // contents is what is in a backup or database.
 type contents struct {
 	backup.Manifest
-	Signature backup.Signature `json:"signature,omitempty"` // empty: of a database
+	Signature backup.Signature `json:"signature,omitempty"` // empty for a database
 	Kinds     map[string]int   `json:"kinds,omitempty"`     // registers of each kind
 	Highest   uint64           `json:"highest_section,omitempty"`
-	Exact     *exactContents   `json:"exact,omitempty"`    // nil: no exact space
-	Spent     []string         `json:"spent,omitempty"`    // of a restore: what hands out nothing in the new era
-	Set       *backup.OfSet    `json:"set,omitempty"`      // nil: check says what is wrong with it
-	Restored  *asRestored      `json:"restored,omitempty"` // nil: this is no restore
+	Exact     *exactContents   `json:"exact,omitempty"`    // nil if there is no exact space
+	Spent     []string         `json:"spent,omitempty"`    // of a restore, the names that have no more numbers in the new era
+	Set       *backup.OfSet    `json:"set,omitempty"`      // nil if it cannot be read; check says why
+	Restored  *asRestored      `json:"restored,omitempty"` // nil if this is no restore
 }
 
-// asRestored is what a restore was told of the Sets.
+// asRestored holds what the flags of a restore said about the Sets.
 type asRestored struct {
 	WasSet bool `json:"was_set"`
 }

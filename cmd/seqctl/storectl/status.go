@@ -46,16 +46,16 @@ type row struct {
 	Registers   uint64 `json:"registers"`
 	FreeBytes   uint64 `json:"free_bytes"`
 	NearlyFull  bool   `json:"nearly_full"`
-	Zone        string `json:"zone"` // empty: none is known
+	Zone        string `json:"zone"` // may be empty
 	GraceLeftMS uint64 `json:"grace_left_ms"`
-	Protocol    uint32 `json:"protocol"`          // that it speaks; 0: a build of before
-	Required    uint32 `json:"required_protocol"` // that it requires of sessions; 0: any
+	Protocol    uint32 `json:"protocol"`          // of the store; zero for an older build
+	Required    uint32 `json:"required_protocol"` // of sessions; zero means any
 	Lagging     bool   `json:"lagging"`           // has an older member list, or fewer registers, than others
 
-	WorkerFloorMS uint64 `json:"worker_floor_ms"` // snowflake worker ids are kept back until then, since 1970; 0: no restore
-	KeptMS        uint64 `json:"workers_kept_ms"` // how long that still is by the store's clock
+	WorkerFloorMS uint64 `json:"worker_floor_ms"` // time until which the store withholds snowflake worker ids; zero without a restore
+	KeptMS        uint64 `json:"workers_kept_ms"` // time left until then by the store's clock
 	Pending       bool   `json:"pending"`         // bound, and its list is not known to be complete
-	Odd           string `json:"odd"`             // why it does not belong to the others, though it answers; empty: it does
+	Odd           string `json:"odd"`             // why it does not belong to the others, though it answers; empty if it does
 	voting        bool
 }
 

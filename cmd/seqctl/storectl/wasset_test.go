@@ -10,7 +10,8 @@ import (
 	"github.com/seqsvr/seqsvr/storesvr/backup"
 )
 
-// What was no Set says so, and a restore of it warns, or is told that it became one.
+// The backup of a cluster without Sets says so. A restore of it warns, or its flags say that the cluster
+// has become a Set.
 func TestARestoreOfAClusterThatIsAloneAsksWhetherSetsWereAdded(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := storesvr.Init(storesvr.InitConfig{DataDir: "store", ClusterID: "c1", Name: "a", MemberNames: []string{"a"}}); err != nil {

@@ -10,7 +10,7 @@ import (
 var answerSeconds = Distribution("answer_seconds", "How long calls and messages of streams took from their arrival until their reply was written, by principal or host; at most 16 are kept apart, the rest is \"other\".", "caller")
 
 const (
-	// maxCallers is how many callers are kept apart.
+	// maxCallers bounds the callers that are kept apart.
 	maxCallers   = 16
 	otherCallers = "other"
 )

@@ -17,7 +17,7 @@ func withArrival(ctx context.Context) context.Context {
 	return context.WithValue(ctx, arrivalKey{}, time.Now())
 }
 
-// arrival is when a call came. Zero means that its transport does not tell.
+// arrival returns the time at which a call came. Zero means that its transport does not tell.
 func arrival(ctx context.Context) time.Time {
 	at, _ := ctx.Value(arrivalKey{}).(time.Time)
 	return at
@@ -74,7 +74,7 @@ func (a *answers) written(due []answer) {
 	}
 }
 
-// callerName is the principal of a call, else the host that it comes from.
+// callerName returns the principal of a call, else the host that it comes from.
 func callerName(ctx context.Context, guard *auth.Guard) string {
 	if id, _ := guard.Holder(rpc.WhoOf(ctx)); id != "" {
 		return id

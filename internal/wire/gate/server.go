@@ -79,8 +79,8 @@ type ServerConfig struct {
 	Changed func(rpc.Change)
 	// Auth checks each call and each message of a stream. If nil, all calls are allowed.
 	Auth *auth.Guard
-	// Answered is told how long calls took until their replies were written, with their callers. If nil,
-	// they are not timed.
+	// Answered receives the time from the arrival of a call until its reply was written, with the caller. If nil,
+	// calls are not timed.
 	Answered func(caller string, took time.Duration)
 	// Refused counts the calls that are refused and the connections that are closed. If nil,
 	// none is counted.
