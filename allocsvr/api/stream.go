@@ -67,17 +67,10 @@ func (t *sequenceStream) takes(ctx context.Context, req *pb.StreamRequest, next 
 	if t.spare = nil; call == nil {
 		call = &nextCall{}
 	}
-	turn, err := t.s.Limits.inWork.Turn(ctx, rpc.Load(next.Batches))
-	if err != nil {
-		return err
-	}
-	err = call.begin(t.s, t.hashes, next)
-	settled := err == nil && call.settled()
-	turn.Leave()
-	if err != nil {
+	if err := call.begin(t.s, t.hashes, next); err != nil {
 		return t.fails(req, err)
 	}
-	if settled {
+	if call.settled() {
 		t.next.Next = call.reply(ctx)
 		t.reply.Id, t.reply.Result = req.Id, &t.next
 		t.spare = call // sent is serialised: the room is free again
@@ -88,7 +81,7 @@ func (t *sequenceStream) takes(ctx context.Context, req *pb.StreamRequest, next 
 	}
 	place, err := t.admit(ctx, rpc.Load(next.Batches))
 	if err != nil {
-		// As after a deadline: what was taken is answered, the rest refused.
+		// As after a deadline, the numbers taken so far are sent, and the other keys are refused.
 		ctx, cancel := context.WithCancelCause(ctx)
 		cancel(err)
 		return finish(ctx)

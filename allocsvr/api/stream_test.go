@@ -1,12 +1,9 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"net"
-	"runtime"
 	"testing"
-	"testing/synctest"
 
 	"google.golang.org/grpc"
 
@@ -14,7 +11,6 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
 	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
@@ -158,50 +154,4 @@ func TestCallsThatCannotBeServedAreRefusedAboveTheLimit(t *testing.T) {
 	if _, err := client.Next(t.Context(), one); err != nil {
 		t.Errorf("after the load: %v", err)
 	}
-}
-
-// replies is a stream that keeps what is sent.
-type replies struct {
-	grpc.BidiStreamingServer[pb.StreamRequest, pb.StreamReply]
-	ids chan uint64
-}
-
-func (r replies) Send(reply *pb.StreamReply) error {
-	r.ids <- reply.GetId()
-	return nil
-}
-
-func TestMessagesOfAStreamTakeTurnsWithOtherCallers(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		s, uids := twoSections(t)
-		var others []*gate.Place
-		for range 2 * runtime.GOMAXPROCS(0) {
-			p, err := s.Limits.inWork.Turn(gate.WithCaller(t.Context(), "other"), seq.MaxBatch)
-			if err != nil {
-				t.Fatal(err)
-			}
-			others = append(others, p)
-		}
-		out := replies{ids: make(chan uint64, 1)}
-		stream := &sequenceStream{s: s.Sequence, out: streamOut{stream: out}}
-		done := make(chan error, 1)
-		go func() {
-			ctx, req := gate.WithCaller(context.Background(), "one"), asked(7, false, make([]uint64, seq.MaxBatch)...)
-			for i := range req.GetNext().GetBatches()[0].GetUids() {
-				req.GetNext().GetBatches()[0].GetUids()[i] = uids[0]
-			}
-			done <- stream.takes(ctx, req, req.GetNext())
-		}()
-		synctest.Wait()
-		if len(out.ids) != 0 || s.Limits.inWork.Waiting() != 1 {
-			t.Errorf("%d replies, %d callers wait, want the message to wait", len(out.ids), s.Limits.inWork.Waiting())
-		}
-		others[0].Leave()
-		if err := <-done; err != nil || <-out.ids != 7 {
-			t.Error(err)
-		}
-		for _, p := range others[1:] {
-			p.Leave()
-		}
-	})
 }

@@ -98,8 +98,8 @@ func (h histogram) within(share float64) float64 {
 }
 
 // politely makes 100 calls a second until stop, and counts those that failed.
-func politely(t *testing.T, addr string) (failed *atomic.Int64, stop func()) {
-	client, failed := pb.NewSequenceClient(dialed(t, addr)), new(atomic.Int64)
+func politely(t *testing.T, client pb.SequenceClient) (failed *atomic.Int64, stop func()) {
+	failed = new(atomic.Int64)
 	ctx, cancel := context.WithCancel(context.Background())
 	var calls sync.WaitGroup
 	calls.Go(func() {
@@ -167,7 +167,7 @@ func TestConnectionsThatResetTheirCallsAreClosedAndHarmNobody(t *testing.T) {
 	polite := func() histogram {
 		return histogramOf(t, metricsOf(t, router), "seq_grpc_server_call_seconds", `method="`+pb.Sequence_Next_FullMethodName+`"`)
 	}
-	failed, stop := politely(t, c.GRPC())
+	failed, stop := politely(t, pb.NewSequenceClient(dialed(t, c.GRPC())))
 	first := polite()
 	harness.Until(t, "the polite caller is served alone", func() bool { return polite().since(first)[10] >= 100 })
 	alone := polite()

@@ -253,7 +253,7 @@ func TestCallsThatAreInForLongHoldNobodyUp(t *testing.T) {
 func TestATurnTakesNoMemoryOfCalls(t *testing.T) {
 	a := NewAdmission(4 * CallCost)
 	all := entered(t, a, "one", 0, 2)
-	p, err := a.Turn(WithCaller(t.Context(), "two"), 1000)
+	p, err := a.take(t.Context(), "two", 1000)
 	if err != nil || a.InWork() != 2*CallCost {
 		t.Errorf("got %v, and %d in work", err, a.InWork())
 	}
@@ -264,7 +264,7 @@ func TestTimesThatArePastAreForgotten(t *testing.T) {
 	a := NewAdmission(1 << 20)
 	stays := entered(t, a, "stays", 0, 1) // else all is forgotten at once
 	for i := range 20 * minSweep {
-		p, err := a.Turn(WithCaller(t.Context(), i), 0)
+		p, err := a.take(t.Context(), i, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -319,7 +319,7 @@ func TestAdmissionCountsWellWhateverCallersDo(t *testing.T) {
 				case 0:
 					enter = a.Try
 				case 1:
-					enter = func(ctx context.Context, keys int, _ ...int) (*Place, error) { return a.Turn(ctx, keys) }
+					enter = func(ctx context.Context, keys int, _ ...int) (*Place, error) { return a.take(ctx, callerOf(ctx), keys) }
 				}
 				if p, err := enter(ctx, random.IntN(2000)); err == nil {
 					if random.IntN(2) == 0 {

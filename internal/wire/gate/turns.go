@@ -3,6 +3,7 @@ package gate
 import (
 	"container/heap"
 	"context"
+	"runtime"
 	"time"
 )
 
@@ -13,9 +14,11 @@ const (
 	// turnTime is for how long a call that has begun is taken to want a processor. A call that is in for
 	// longer waits for something else, such as a section that moves.
 	turnTime = 10 * time.Millisecond
+	// turnRounds is how often all other goroutines that can run get a processor before that.
+	turnRounds = 4
 )
 
-// turns is a fair queue of the calls that wait for a processor. Needs the lock of its Admission.
+// turns queues calls fairly for the processors. Needs the lock of its Admission.
 //
 // Each caller with calls gets the same share of the work that begins, in keys. The clock counts what
 // one share has been since the start. A call is due at the time of the clock at which the share of
@@ -61,12 +64,11 @@ func (l *line) Pop() any {
 	return p
 }
 
-// Turn begins a piece of work of so many keys when it is its caller's turn; Leave must follow. It
-// is for work that takes no memory beyond its message, and is never refused. The error is that of
-// ctx.
-func (a *Admission) Turn(ctx context.Context, keys int) (*Place, error) {
+// take begins a piece of work of so many keys when it is its caller's turn; Leave must follow. It
+// takes none of the limit and is never refused. The error is that of ctx.
+func (a *Admission) take(ctx context.Context, who any, keys int) (*Place, error) {
 	a.mu.Lock()
-	p := a.place(callerOf(ctx), keys)
+	p := a.place(who, keys)
 	a.add(p)
 	a.queue(p)
 	a.mu.Unlock()
@@ -92,7 +94,7 @@ func (a *Admission) queue(p *Place) {
 	who, now := p.of.who, time.Now()
 	p.due = max(a.clock, a.paid[who]) + p.cost
 	a.pay(who, p.due)
-	a.age(now)
+	a.age(time.Time{})
 	if len(a.line) == 0 && a.fits(p) {
 		a.begin(p, now)
 		return
@@ -139,12 +141,12 @@ func (a *Admission) begin(p *Place, now time.Time) {
 	a.clock += max(1, p.cost/int64(len(a.callers)))
 }
 
-// age forgets what has begun long ago, or has left. Needs mu.
-func (a *Admission) age(now time.Time) {
+// age forgets what began at a time or earlier, or has left. Needs mu.
+func (a *Admission) age(before time.Time) {
 	n := 0
 	for ; n < len(a.recent); n++ {
 		p := a.recent[n]
-		if p.begun && now.Sub(p.since) < turnTime {
+		if p.begun && p.since.After(before) {
 			break
 		}
 		a.unbegin(p)
@@ -174,7 +176,7 @@ func (a *Admission) unwait(p *Place) {
 
 // next lets calls begin that are due. Needs mu.
 func (a *Admission) next(now time.Time) {
-	a.age(now)
+	a.age(time.Time{})
 	for len(a.line) > 0 && a.fits(a.line[0]) {
 		p := a.line[0]
 		a.unwait(p)
@@ -187,11 +189,18 @@ func (a *Admission) next(now time.Time) {
 	}
 }
 
-// again looks at those in line after a while without a call that left.
+// again looks for calls that are in for turnTime while others are in line. On a busy machine they may
+// have waited for the processors alone, so it lets all goroutines run that can, a few times, before
+// it takes them for calls that wait for something else.
 func (a *Admission) again() {
+	before := time.Now().Add(-turnTime)
+	for range turnRounds {
+		runtime.Gosched()
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.looking = false
+	a.age(before)
 	a.next(time.Now())
 }
 
