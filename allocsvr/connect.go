@@ -17,7 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// known is what is read at the stores before there is a node.
+// known holds the documents that a start reads at the stores before there is a node.
 type known struct {
 	keys  keyhash.Entries // how string keys are hashed
 	first setdocs.First   // which sections the Set has, and what it knows of others
@@ -85,7 +85,7 @@ func (s *Server) find(ctx context.Context, waiting *starting) (backend, error) {
 	return s.onStores(cluster, options...), nil
 }
 
-// fatal says whether no later try can find what this one did not.
+// fatal reports whether the error would end every later try, too.
 func fatal(err error) bool {
 	for _, e := range []error{seq.ErrProtocol, seq.ErrForeignCluster, seq.ErrStaleEra, seq.ErrBadArgument, keyhash.ErrUnsound,
 		etcdstore.ErrRestored, etcdstore.ErrDamaged, etcdstore.ErrNotInitialized,

@@ -24,7 +24,7 @@ func (d *division) of(uid seq.UID) sets.Range {
 	return sets.Range{First: d.fleets[0].stores.Mapping.Spaces[0].SectionOf(uid), Sections: 1}
 }
 
-// places is what each Set says of a section.
+// places returns the place of a section in the record of each Set.
 func (d *division) places(id seq.SectionID) (out []sets.Place) {
 	d.t.Helper()
 	for i := range d.fleets {

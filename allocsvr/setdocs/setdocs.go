@@ -14,8 +14,8 @@ import (
 	"github.com/seqsvr/seqsvr/sets"
 )
 
-// ErrNotRoot: the map is changed, and read as it is now, at the root Set only; the error says
-// where that is.
+// ErrNotRoot means that the map can be changed and loaded only at the root Set. The error says where the
+// root is.
 var ErrNotRoot = fmt.Errorf("%w: this is not the root Set", seq.ErrBadArgument)
 
 // every is the time between two regular reads of the documents.
@@ -27,7 +27,7 @@ type First struct {
 	Map    sets.Map // except at the root, the newest map that a node of this Set has read
 }
 
-// Config is what Docs are made of. All is required but Root and OnRecord.
+// Config holds the parts of Docs. All fields except Root and OnRecord are required.
 type Config struct {
 	Life    context.Context
 	Stores  documents.Stores
@@ -142,7 +142,7 @@ func (d *Docs) Map() sets.Map {
 	return told
 }
 
-// LoadMap reads the map as it is now: ErrNotRoot, else as of documents.Document.Load.
+// LoadMap reads the present map. It returns ErrNotRoot or the errors of documents.Document.Load.
 func (d *Docs) LoadMap(ctx context.Context) (sets.Map, error) {
 	if err := d.atRoot(); err != nil {
 		return sets.Map{}, err

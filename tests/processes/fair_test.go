@@ -107,7 +107,7 @@ func TestARouterAnswersAPoliteCallerBesideGreedyOnes(t *testing.T) {
 			polite := func() histogram {
 				return histogramOf(t, metricsOf(t, router), "seq_answer_seconds", `caller="`+politeHost+`"`)
 			}
-			failed, stop := politely(t, pb.NewSequenceClient(dialedFrom(t, politeHost, addr)))
+			failed, stop := politely(t, dialedFrom(t, politeHost, addr))
 			harness.Until(t, "the polite caller is served", func() bool { return polite()[10] > 0 })
 			first := polite()
 			harness.Until(t, "the polite caller is served alone", func() bool { return polite().since(first)[10] >= during })
