@@ -161,7 +161,7 @@ func (a *Admission) enter(who any, keys int, sets []int, turns bool) (*Place, er
 	return p, nil
 }
 
-// place returns a place that is not counted yet. Needs mu.
+// place returns a place that does not count yet. Needs mu.
 func (a *Admission) place(who any, keys int) *Place {
 	of := a.callers[who]
 	if of == nil {

@@ -144,7 +144,7 @@ func (c *call) came(data []byte) error {
 	return t.draw(c.control)
 }
 
-// messageKey is how many bytes of a message are one key of work.
+// messageKey is the number of bytes of a message that make one key of work.
 const messageKey = 4
 
 // takeTurn waits until it is the turn of a message to be unpacked and handled.
@@ -170,8 +170,8 @@ func (c *call) pass() {
 	}
 }
 
-// caller is whom the messages of a connection are queued for: the identity in its certificate, else the
-// connection. A token that came with a call is not known to hold yet.
+// caller returns the caller that the messages of a connection are queued for: the identity in its
+// certificate, else the connection. A token is not checked yet at that time.
 func (t *traffic) caller() any {
 	if t.wire != nil {
 		if id, ok := t.wire.who.(auth.Identity); ok {

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// turnKeys is how much work may have begun lately, in keys for each processor: about a
-	// millisecond of it.
+	// turnKeys bounds the work that began lately, in keys for each processor. It takes about a
+	// millisecond.
 	turnKeys = 1 << 12
-	// turnTime is for how long a call that has begun is taken to want a processor. A call that is in for
-	// longer waits for something else, such as a section that moves.
+	// turnTime is the time for which a call that has begun is assumed to need a processor. A longer call
+	// waits for something else, such as a section that moves.
 	turnTime = 10 * time.Millisecond
-	// turnRounds is how often all other goroutines that can run get a processor before that.
+	// turnRounds counts the turns that all other goroutines that can run get before that.
 	turnRounds = 4
 )
 
@@ -65,7 +65,7 @@ func (l *line) Pop() any {
 }
 
 // take begins a piece of work of so many keys when it is its caller's turn; Leave must follow. It
-// takes none of the limit and is never refused. The error is that of ctx.
+// takes none of the limit and is never refused. It returns the error of ctx.
 func (a *Admission) take(ctx context.Context, who any, keys int) (*Place, error) {
 	a.mu.Lock()
 	p := a.place(who, keys)
@@ -122,7 +122,7 @@ func (a *Admission) pay(who any, due int64) {
 	a.sweep = max(minSweep, 2*len(a.paid))
 }
 
-// weight is what the call counts for among the work that has begun.
+// weight returns what the call counts for among the work that has begun.
 func weight(p *Place) int64 { return min(p.cost, turnKeys/2) }
 
 // fits reports whether a call may begin. An eighth is left for callers of which none has begun.
@@ -215,7 +215,7 @@ func (p *Place) Waits() {
 	}
 }
 
-// Waiting is how many callers have calls that wait for their turn.
+// Waiting returns the number of callers that have calls waiting for their turn.
 func (a *Admission) Waiting() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
