@@ -59,7 +59,7 @@ var transportMutants = []mutant{
 	{rule: "callers-take-turns", name: "a large call waits for ever behind new callers", file: "internal/wire/gate/turns.go", in: []string{"internal/wire/gate"}, edits: []edit{
 		{"	a.clock += max(1, p.cost/int64(len(a.callers)))\n", ""}}},
 	{rule: "callers-take-turns", name: "messages are unpacked at once", file: "internal/wire/gate/calls.go", in: []string{"internal/wire/gate"}, edits: []edit{
-		{"	if c.turns == nil {\n", "	if true {\n"}}},
+		{"	if c.turns == nil || c.stream", "	if true || c.stream"}}},
 	{rule: "callers-take-turns", name: "calls that are in for long hold up others", file: "internal/wire/gate/turns.go", in: []string{"internal/wire/gate"}, edits: []edit{
 		{"		if p.begun && p.since.After(before) {\n", "		if p.begun {\n"}}},
 	{rule: "callers-take-turns", name: "who leaves the line stays in it", file: "internal/wire/gate/admission.go", in: []string{"internal/wire/gate"}, edits: []edit{

@@ -182,6 +182,7 @@ func (g guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServer
 	if err != nil {
 		return err
 	}
+	one.stream = true
 	if t == nil {
 		return next(srv, stream)
 	}
