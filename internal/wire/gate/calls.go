@@ -145,16 +145,16 @@ func (c *call) came(data []byte) error {
 	return t.draw(c.control)
 }
 
-// smallMessage bounds the messages of streams that take no turn, in bytes. A stream has one message at
+// turnlessMessage bounds the messages of streams that take no turn, in bytes. A stream has one message at
 // a time, and a turn costs as much as a few keys.
-const smallMessage = 1 << 10
+const turnlessMessage = 1 << 10
 
 // messageKey is the number of bytes of a message that make one key of work.
 const messageKey = 4
 
 // takeTurn waits until it is the turn of a message to be unpacked and handled.
 func (c *call) takeTurn(size int) error {
-	if c.turns == nil || c.stream && size < smallMessage {
+	if c.turns == nil || c.stream && size < turnlessMessage {
 		return nil
 	}
 	p, err := c.turns.take(c.ctx, c.traffic.caller(), size/messageKey)
