@@ -77,7 +77,8 @@ func (c *cloning) begin() {
 	if c.lacks {
 		w.stats.Faults["clonelacks"]++
 	}
-	allocs := slices.Clone(w.hosts.of(allocHost))
+	// The second process of a node has ended for good by now, and would reach neither.
+	allocs := slices.DeleteFunc(slices.Clone(w.hosts.of(allocHost)), func(a *host) bool { return a.twinOf != "" })
 	c.rng.Shuffle(len(allocs), func(i, j int) { allocs[i], allocs[j] = allocs[j], allocs[i] })
 	for _, a := range allocs[:1+c.rng.IntN(len(allocs)-1)] { // the others reach the store
 		w.links.astray[a] = map[string]string{c.h.name: c.copy.name}

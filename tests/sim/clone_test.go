@@ -5,6 +5,19 @@ import (
 	"time"
 )
 
+// TestACopyIsFoundOutAfterANodeHadASecondProcess has the second process of each node end before the copy
+// begins: sessions that are alive must reach both.
+func TestACopyIsFoundOutAfterANodeHadASecondProcess(t *testing.T) {
+	for seed := range uint64(12) {
+		o := OptionsOf(seed + 1)
+		o.Clone, o.Care, o.Late, o.Length, o.Faults = true, false, false, 25*time.Second, nil
+		for i := range o.Allocs {
+			o.Faults = append(o.Faults, Fault{At: time.Duration(5+5*i) * time.Second, Verb: "twin", Host: allocName(i), For: 600 * time.Millisecond})
+		}
+		report(t, simulate(t, o))
+	}
+}
+
 // TestOfTwoProcessesOfOneStoreOneIsFoundOut copies the disk of a store in the end of each run.
 func TestOfTwoProcessesOfOneStoreOneIsFoundOut(t *testing.T) {
 	runs := 30
