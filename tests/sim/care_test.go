@@ -64,6 +64,16 @@ func TestForgedStoreOperationsAreJudged(t *testing.T) {
 	made := func(section uint64) backup.Content {
 		return backup.Content{Identity: disk.Identity{Era: 2, Name: "s9"}, Filling: disk.Filling{Registers: map[seq.Register]acceptor.State{reg: {Max: section}}}}
 	}
+	worker := seq.WorkerRegister("sim", 0, 0)
+	marked := func(w *world, wrong bool, names ...string) {
+		w.opts.StoreClock = wrong
+		for _, name := range names {
+			w.hosts.named(name).disk.peak(worker, 10)
+		}
+		next := w.hosts.named("s4").disk
+		next.now.meta.Era = 2
+		w.check.eras.floored(next, quorum.Floors{Worker: 9})
+	}
 	peak := func(w *world, value uint64, names ...string) {
 		for _, name := range names {
 			w.hosts.named(name).disk.peak(reg, value)
@@ -103,6 +113,9 @@ func TestForgedStoreOperationsAreJudged(t *testing.T) {
 			peak(w, 10, "s1")
 			w.check.eras.raised(made(10), 1)
 		}, ""},
+		{"a mark above the floor", func(w *world, _ *host) { marked(w, false, "s1") }, "I2"},
+		{"a mark that one wrong clock let in", func(w *world, _ *host) { marked(w, true, "s1") }, ""},
+		{"a mark that two stores let in", func(w *world, _ *host) { marked(w, true, "s1", "s2") }, "I2"},
 		{"an era that begins below the one before", func(w *world, h *host) {
 			w.check.sections.seen(h, 1, []section.View{owns(epoch(1, 1), true, 0, 5, 20)})
 			w.check.eras.newEra(2, quorum.MemberList{}, func(seq.Register) bool { return true })

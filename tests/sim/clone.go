@@ -81,7 +81,7 @@ func (c *cloning) begin() {
 	allocs := slices.DeleteFunc(slices.Clone(w.hosts.of(allocHost)), func(a *host) bool { return a.twinOf != "" })
 	c.rng.Shuffle(len(allocs), func(i, j int) { allocs[i], allocs[j] = allocs[j], allocs[i] })
 	for _, a := range allocs[:1+c.rng.IntN(len(allocs)-1)] { // the others reach the store
-		w.links.astray[a] = map[string]string{c.h.name: c.copy.name}
+		w.links.copied[a] = map[string]string{c.h.name: c.copy.name}
 	}
 	w.mu.Unlock()
 	w.back.start(c.h)
@@ -126,10 +126,6 @@ func (c *cloning) end() {
 	w.procs.kill(c.copy, 0)
 	w.mu.Lock()
 	c.h.shut = false
+	clear(w.links.copied)
 	w.mu.Unlock()
-	for _, a := range w.hosts.of(allocHost) {
-		w.mu.Lock()
-		delete(w.links.astray, a)
-		w.mu.Unlock()
-	}
 }

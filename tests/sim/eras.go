@@ -144,15 +144,32 @@ func (es *eras) raised(made backup.Content, before seq.Era) {
 // the backup does not know.
 func (es *eras) floored(made *simDisk, floors quorum.Floors) {
 	id := made.meta().Identity
+	for r, had := range es.marks(id.Era) {
+		if r.OnDemand() && had > floors.Of(r) && (r.Rules().Restored != seq.Raise || !made.knows(r)) {
+			es.w.check.broken("I2", "%s of era %d has %s at %d at least, and it was at %d before", id.Name, id.Era, r, floors.Of(r), had)
+			return
+		}
+	}
+}
+
+// marks returns the highest that a disk of the eras before ever had of each register. If one clock of a
+// store is wrong, that store may take a mark that its fellows refuse, and that nobody ever used. Two
+// disks must have had it then, as W of them have what was used.
+func (es *eras) marks(before seq.Era) map[seq.Register]uint64 {
+	highest, second := map[seq.Register]uint64{}, map[seq.Register]uint64{}
 	for _, h := range es.w.hosts.of(storeHost) {
-		if h.disk.meta().Era >= id.Era {
+		if h.disk.meta().Era >= before {
 			continue
 		}
 		for r, had := range h.disk.peaked() {
-			if r.OnDemand() && had > floors.Of(r) && (r.Rules().Restored != seq.Raise || !made.knows(r)) {
-				es.w.check.broken("I2", "%s of era %d has %s at %d at least, %s had %d", id.Name, id.Era, r, floors.Of(r), h.name, had)
-				return
-			}
+			second[r] = max(second[r], min(had, highest[r]))
+			highest[r] = max(highest[r], had)
 		}
 	}
+	for r := range highest {
+		if es.w.opts.StoreClock && r.Rules().Holds == seq.Mark {
+			highest[r] = second[r]
+		}
+	}
+	return highest
 }

@@ -77,6 +77,9 @@ func (n *network) route(from *host, life int, to string) (*host, error) {
 	if at := n.w.links.astray[from][to]; at != "" {
 		to = at
 	}
+	if at := n.w.links.copied[from][to]; at != "" {
+		to = at
+	}
 	h := n.w.hosts.named(to)
 	if h == nil {
 		return nil, status.Errorf(codes.Unavailable, "no host %q", to)
