@@ -18,6 +18,7 @@ type eras struct {
 	now    seq.Era
 	lists  map[seq.Era]quorum.MemberList // the newest that any store has
 	issued map[seq.Register]uint64       // the highest that was handed out
+	used   map[seq.Register]uint64       // likewise, in any era
 	homes  map[string]*host              // by uuid
 }
 
@@ -82,6 +83,7 @@ func (es *eras) kept(h *host, r seq.Register, value uint64) {
 	era := h.eraNow()
 	es.mu.Lock()
 	l := es.lists[era]
+	es.used[r] = max(es.used[r], value)
 	if era == es.now {
 		es.issued[r] = max(es.issued[r], value)
 	}
@@ -153,23 +155,26 @@ func (es *eras) floored(made *simDisk, floors quorum.Floors) {
 }
 
 // marks returns the highest that a disk of the eras before ever had of each register. If one clock of a
-// store is wrong, that store may take a mark that its fellows refuse, and that nobody ever used. Two
-// disks must have had it then, as W of them have what was used.
+// store is wrong, that store may take a mark that its fellows refuse, and an operator who settles brings it
+// to them. Marks count then as far as IDs were made, or lent.
 func (es *eras) marks(before seq.Era) map[seq.Register]uint64 {
-	highest, second := map[seq.Register]uint64{}, map[seq.Register]uint64{}
+	out := map[seq.Register]uint64{}
 	for _, h := range es.w.hosts.of(storeHost) {
 		if h.disk.meta().Era >= before {
 			continue
 		}
 		for r, had := range h.disk.peaked() {
-			second[r] = max(second[r], min(had, highest[r]))
-			highest[r] = max(highest[r], had)
+			out[r] = max(out[r], had)
 		}
 	}
-	for r := range highest {
-		if es.w.opts.StoreClock && r.Rules().Holds == seq.Mark {
-			highest[r] = second[r]
+	if es.w.opts.StoreClock {
+		es.mu.Lock()
+		defer es.mu.Unlock()
+		for r := range out {
+			if r.Rules().Holds == seq.Mark {
+				out[r] = es.used[r]
+			}
 		}
 	}
-	return highest
+	return out
 }
