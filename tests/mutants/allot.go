@@ -5,7 +5,7 @@ package main
 var allotMutants = []mutant{
 	{
 		rule: "allot-after-promise", name: "a node of the root does not look again once it was promised the worker id",
-		file: "allocsvr/globalid/workers/bid.go", in: []string{"allocsvr/globalid"},
+		file: "allocsvr/globalid/workers/acquire.go", in: []string{"allocsvr/globalid"},
 		edits: []edit{{old: "	err = w.names.Mine(ctx, b.pool.Namespace, b.pool.dc, b.worker)\n", new: "	err = ctx.Err()\n"}},
 	},
 	{
@@ -15,7 +15,7 @@ var allotMutants = []mutant{
 	},
 	{
 		rule: "allot-above", name: "a Set begins below what the root made under its worker ids",
-		file: "allocsvr/globalid/workers/bid.go", in: []string{"allocsvr/globalid"},
+		file: "allocsvr/globalid/workers/acquire.go", in: []string{"allocsvr/globalid"},
 		edits: []edit{{old: "return max(Mark(found.Max), Mark(span.Above))", new: "_ = span; return Mark(found.Max)"}},
 	},
 	{

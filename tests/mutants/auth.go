@@ -88,9 +88,9 @@ var authMutants = []mutant{
 		{"			return p.Guard.Speaks(rpc.WhoOf(ctx), method, s.Name)\n", "			_ = rpc.WhoOf\n			return nil\n"}}},
 	{rule: "hand-over-by-its-node", name: "an offer from a session that nobody knows is taken", file: "allocsvr/api/peer.go", in: []string{"tests/secure"}, edits: []edit{
 		{"	if p.Guard.Mode() != auth.Require {\n", "	if p.Guard != nil {\n"}}},
-	{rule: "share-of-the-pool", name: "one who asks gets all that clients may have", file: "allocsvr/globalid/workers/share.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+	{rule: "share-of-the-pool", name: "one who asks gets all that clients may have", file: "allocsvr/globalid/workers/delegate.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 		{"		share = 1\n", "		share = maxHeld\n"}}},
-	{rule: "share-of-the-pool", name: "calls at the same moment do not count each other", file: "allocsvr/globalid/workers/share.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+	{rule: "share-of-the-pool", name: "calls at the same moment do not count each other", file: "allocsvr/globalid/workers/delegate.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 		{"	before = e.asking\n", "	before = 0\n"}, {", s.asking}\n", ", 0}\n"}}},
 	{rule: "own-certificate", name: "another's certificate takes the place of the own", file: "internal/wire/rpc/tls.go", in: []string{"internal/wire/rpc"}, edits: []edit{
 		{"	if err == nil && t.own.Role != \"\" {\n", "	if err == nil && t.own.Role == \"none\" {\n"}}},

@@ -39,9 +39,9 @@ var batchMutants = []mutant{
 		{"time.Until(end)*4/5)", "time.Until(end)*5/4)"}}},
 	{rule: "batch-steps", name: "a deadline says that the section is owned", file: "allocsvr/section/current.go", in: []string{"allocsvr/section"}, edits: []edit{
 		{"	if c.state == Owned && c.target > 0 {\n", "	if c.state == Owned && c.target > 0 && false {\n"}}},
-	{rule: "batch-ids", name: "IDs are drawn for a caller who will have gone", file: "allocsvr/globalid/workers/draw.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+	{rule: "batch-ids", name: "IDs are drawn for a caller who will have gone", file: "allocsvr/globalid/workers/lease.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 		{"most > 0 && uint64(count) > most {", "most > 0 && uint64(count) > most && false {"}}},
-	{rule: "batch-ids", name: "IDs of a pipeline are refused together", file: "router/line/resp/pipeline.go", in: []string{"router/line/resp"}, edits: []edit{
+	{rule: "batch-ids", name: "IDs of a pipeline are refused together", file: "router/line/pipeline.go", in: []string{"router/line/resp"}, edits: []edit{
 		{"errors.Is(err, seq.ErrTickUsedUp) && len(part) > 1 {", "errors.Is(err, seq.ErrTickUsedUp) && len(part) > seq.MaxIDs {"}}},
 	{rule: "batch-fronts", name: "a space that keeps no ids refuses the batches beside its own", file: "allocsvr/api/batch.go", in: []string{"allocsvr/api"}, edits: []edit{
 		{" || errors.Is(err, seq.ErrIDNotKept) {", " {"}}},

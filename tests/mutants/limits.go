@@ -23,9 +23,9 @@ var limitMutants = []mutant{
 		{"	if last == 0 || r.charged {\n", "	if true {\n"}}},
 	{rule: "raises-add-up", name: "the keys that fill an exact space add up", file: "allocsvr/section/idempotent.go", in: []string{"allocsvr"}, edits: []edit{
 		{"	if last == 0 || r.charged {\n", "	if r.charged {\n"}}},
-	{rule: "claimed-callers-are-bounded", name: "a host that names callers gets a worker id for each", file: "allocsvr/globalid/workers/share.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+	{rule: "claimed-callers-are-bounded", name: "a host that names callers gets a worker id for each", file: "allocsvr/globalid/workers/delegate.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 		{"		if used*3 > after.Size*2 {\n", "		if false {\n"}}},
-	{rule: "claimed-callers-are-bounded", name: "callers behind a plaintext router have one share", file: "allocsvr/globalid/workers/share.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+	{rule: "claimed-callers-are-bounded", name: "callers behind a plaintext router have one share", file: "allocsvr/globalid/workers/delegate.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 		{"s.held.begin(by.Name), s.hosts", "s.held.begin(by.host()), s.hosts"}, {"	s.held.end(a.by.Name, ", "	s.held.end(a.by.host(), "}, {"s.held[a.by.Name].ends", "s.held[a.by.host()].ends"}}},
 	{rule: "claimed-callers-are-bounded", name: "every host is believed for whom it asks", file: "internal/wire/rpc/caller.go", in: []string{"internal/wire/rpc"}, edits: []edit{
 		{"behind, host\n", "behind, \"\"\n"}}},
@@ -57,7 +57,7 @@ var limitMutants = []mutant{
 		file: "internal/ops/survey/troubles.go", in: []string{"cmd/seqctl/ctl"}, edits: []edit{
 			{"	all = append(all, s.endTroubles(best)...)\n", ""}}},
 	{rule: "no-wait-for-a-clock-far-back", name: "a caller waits for a mark that is an hour ahead of the clock",
-		file: "allocsvr/globalid/workers/draw.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+		file: "allocsvr/globalid/workers/lease.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 			{"	case before.ahead(w.now()) > reachOf(w.cfg.Window)+w.cfg.Window:\n", "	case before == 0:\n"}}},
 	{rule: "retired-hands-out-nothing", name: "a retired namespace is changed",
 		file: "allocsvr/globalid/namespaces/directory.go", in: []string{"allocsvr/globalid"}, edits: []edit{

@@ -62,7 +62,7 @@ var ownerMutants = []mutant{
 		file: "allocsvr/api/peer.go", in: []string{"allocsvr/api", "allocsvr"}, edits: []edit{
 			{"	if cluster != p.Cluster {\n", "	if cluster == \"\" {\n"}}},
 	{line: 31, rule: "mark-before-id", name: "snowflake high-water mark saved after issuing",
-		file: "allocsvr/globalid/workers/keep.go", in: []string{"allocsvr/globalid"}, edits: []edit{
+		file: "allocsvr/globalid/workers/lease.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 			{"		open = append(open, extension{l, to})\n", "		l.confirm(to)\n		open = append(open, extension{l, to})\n"}}},
 	{line: 32, rule: "mark-is-waited-for", name: "worker id reused below its old mark",
 		file: "allocsvr/globalid/workers/issuer.go", in: []string{"allocsvr/globalid"}, sim: true, edits: []edit{

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
@@ -126,4 +127,118 @@ func (w *Workers) rand() *rand.Rand {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return rand.New(rand.NewPCG(w.random.Uint64(), 0))
+}
+
+// bid is one worker id on its way to this node, or to a client of it: its ownership.AcquireHandler.
+type bid struct {
+	w      *Workers
+	pool   *pool
+	worker snowflake.Worker
+	// suits says whether a worker id with that mark may be used by now; era is the floor of a
+	// restored era, 0 for none.
+	suits func(m, era Mark) bool
+	// begin gives the first Mark above the floor, which is the highest of W promises: whatever
+	// any holder before had confirmed, W stores have it, and one of those is among these.
+	begin func(floor Mark) (first Mark, err error)
+	// confirmed is called when W stores have the first Mark. It reports whether the id is leased.
+	confirmed func(round uint64, first Mark) (leased bool)
+
+	first Mark
+	err   error
+}
+
+// bid acquires a worker id, and claims it meanwhile. If no hold was asked for, the result is nil. It
+// returns errTaken if the id's mark does not suit or no longer suits, or if this node or another Set has
+// the id. It returns seq.ErrWorkersKept if no other id would suit either.
+func (w *Workers) bid(ctx context.Context, b *bid) (hold ownership.Lease, err error) {
+	if err := b.Register().Validate(); err != nil {
+		return nil, err
+	}
+	if !w.claim(b.Register()) {
+		return nil, fmt.Errorf("%s: %w: at this node", b.Register(), errTaken)
+	}
+	defer w.unclaim(b.Register())
+	for _, g := range ownership.Acquire(ctx, w.cfg.Holder, []*bid{b}) {
+		hold = g.Hold
+	}
+	if b.err != nil {
+		return hold, b.err
+	}
+	// Only now: what the root allots to another Set from here on, it gains the registers of.
+	err = w.names.Mine(ctx, b.pool.Namespace, b.pool.dc, b.worker)
+	if errors.Is(err, seq.ErrUnsafeChange) {
+		err = fmt.Errorf("%w: %w", errTaken, err)
+	}
+	return hold, err
+}
+
+// claim has no other attempt of this node want the register; false if one does, or has it. Two
+// attempts under the one session could get the same epoch, and both of them its window.
+func (w *Workers) claim(reg seq.Register) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.held[reg] != nil || w.claimed[reg] {
+		return false
+	}
+	w.claimed[reg] = true
+	return true
+}
+
+func (w *Workers) unclaim(reg seq.Register) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.claimed, reg)
+}
+
+// Register implements ownership.AcquireHandler.
+func (b *bid) Register() seq.Register { return b.pool.register(b.worker) }
+
+// mark is what the stores have seen of the worker id, or the root if that is later.
+func (b *bid) mark(found quorum.Outcome) Mark {
+	span, _ := b.pool.own.Find(b.worker)
+	return max(Mark(found.Max), Mark(span.Above))
+}
+
+// Free implements ownership.AcquireHandler.
+func (b *bid) Free(found quorum.Outcome) bool {
+	if b.suits(b.mark(found), Mark(found.Floor)) {
+		return true
+	}
+	if b.err = kept(Mark(found.Floor), 0, b.w.now()); b.mark(found) > Mark(found.Floor) {
+		b.err = fmt.Errorf("%s: %w: its mark is %s", b.Register(), errTaken, b.mark(found).Time())
+	}
+	return false
+}
+
+// Begin implements ownership.AcquireHandler. The mark may have risen since the look.
+func (b *bid) Begin(_ seq.Epoch, found quorum.Outcome) (ceiling uint64, ok bool) {
+	if !b.Free(found) {
+		return 0, false
+	}
+	b.first, b.err = b.begin(b.mark(found))
+	return uint64(b.first), b.err == nil
+}
+
+// Confirmed implements ownership.AcquireHandler.
+func (b *bid) Confirmed(epoch seq.Epoch) bool { return b.confirmed(epoch.Round, b.first) }
+
+// Failed implements ownership.AcquireHandler.
+func (b *bid) Failed(at ownership.Stage, out quorum.Outcome) {
+	switch {
+	case at == ownership.Confirming:
+		b.err = stepError(out.Err)
+	case at == ownership.Promising && errors.Is(out.Err, quorum.ErrRefused): // it was ended: by Leave, or as one taken for dead
+		b.err = fmt.Errorf("%w: %w", seq.ErrNoLease, out.Err)
+	default:
+		b.err = out.Err
+	}
+}
+
+// stepError names why a mark was not taken. Stores refuse one that is too far beyond
+// their own clocks; nothing else of a worker register can be refused.
+func stepError(err error) error {
+	if errors.Is(err, quorum.ErrRefused) && !errors.Is(err, quorum.ErrNack) {
+		return fmt.Errorf("%w: %w", seq.ErrClockOff, err)
+	}
+	return err
 }

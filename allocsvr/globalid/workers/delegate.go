@@ -1,10 +1,15 @@
 package workers
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
@@ -217,4 +222,272 @@ func (i *Issuer) GiveBack(by Caller, n Named, ticket uint64, used snowflake.Tick
 	i.GivenBack.Add(1)
 	i.w.log.Info("worker id given back", "namespace", i.name, "datacenter", n.Datacenter, "worker", n.Worker)
 	return nil
+}
+
+// maxLoans bounds what a node remembers of one namespace. Windows beyond cannot be given back.
+const maxLoans = 4096
+
+// place is a worker id in its namespace.
+type place struct {
+	dc     snowflake.Datacenter
+	worker snowflake.Worker
+}
+
+// loan is the newest window of a worker id that this node has lent, and what it has found out
+// of it. It lives in memory only: a node that starts again takes nothing back, and the mark
+// keeps the worker id until the window is over.
+type loan struct {
+	ticket   uint64
+	layout   snowflake.Layout // of the ticks
+	mark     Mark             // the end of the window, which no other of this worker id shares
+	floor    snowflake.Tick   // all ticks above, up to the mark, are this client's
+	last     snowflake.Tick
+	holder   string
+	returned bool
+	used     snowflake.Tick // if returned: the client made no ID above, nor will; at least floor
+}
+
+// loans holds the windows of one namespace that are not over.
+//
+//	at most one a worker id; used is meant for the mark it came with
+type loans struct {
+	mu sync.Mutex // guards all below
+	by map[place]*loan
+}
+
+// add records a confirmed window, in place of the earlier window of that worker id. A window that continues
+// another, with its ticket, begins where the other began. add returns the new ticket, or 0.
+func (s *loans) add(d Window, extends *loan, holder string, now Mark) uint64 {
+	l := &loan{layout: d.Namespace.Layout, mark: d.Confirmed, floor: d.Floor, last: d.Last, holder: holder}
+	if d.Continues && extends != nil && extends.layout == l.layout {
+		l.floor = extends.floor
+	}
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	l.ticket = max(1, binary.LittleEndian.Uint64(b[:]))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for at, old := range s.by {
+		if old.mark <= now {
+			delete(s.by, at)
+		}
+	}
+	at := place{d.Datacenter, d.Worker}
+	delete(s.by, at)
+	if len(s.by) >= maxLoans {
+		return 0
+	}
+	if s.by == nil {
+		s.by = map[place]*loan{}
+	}
+	s.by[at] = l
+	return l.ticket
+}
+
+// claim forgets a loan, since a new window of its worker id is about to be asked for; nil if
+// its mark is another one.
+func (s *loans) claim(at place, mark Mark) *loan {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.by[at]
+	delete(s.by, at)
+	if l == nil || l.mark != mark {
+		return nil
+	}
+	return l
+}
+
+// spare says whether a worker id with that mark was given back, and can be lent under the
+// layout from now on: nothing above the used tick is anybody's. era is the floor of a restored
+// era, below which another process may have been lent it.
+func (s *loans) spare(at place, mark, era Mark, layout snowflake.Layout, now Mark) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.by[at]
+	return l != nil && l.returned && l.mark == mark && l.layout == layout && startOf(layout, l.used) <= now && (era == 0 || startOf(layout, l.used) > era)
+}
+
+// holder is the client that was lent the worker id of that mark, "" if it is not known.
+func (s *loans) holder(at place, mark Mark) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.by[at]; l != nil && l.mark == mark && !l.returned {
+		return l.holder
+	}
+	return ""
+}
+
+// giveBack notes that a client has done with its window. seq.ErrConflict, seq.ErrBadArgument.
+func (s *loans) giveBack(n Named, ticket uint64, used snowflake.Tick) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.by[place{n.Datacenter, n.Worker}]
+	switch {
+	case l == nil || l.mark != n.Confirmed || l.ticket != ticket:
+		return fmt.Errorf("%w: this node did not lend worker %d up to %s last, or with another ticket", seq.ErrConflict, n.Worker, n.Confirmed.Time())
+	case used > l.last:
+		return fmt.Errorf("%w: last tick used %d, the window ends at %d", seq.ErrBadArgument, used, l.last)
+	}
+	l.used = max(used, l.floor, l.used) // never less, should it be told twice
+	l.returned = true
+	return nil
+}
+
+// LentTo is the client to which this node has lent a worker id, as it calls itself; "" if
+// another node has, or none.
+func (i *Issuer) LentTo(u Used) string { return i.loans.holder(place{u.Datacenter, u.Worker}, u.Mark) }
+
+// Bounds of the windows that may be held at a time, however large the pool: each costs the stores
+// a register.
+const (
+	maxHeld    = 256          // by one caller
+	maxHeldVia = 16 * maxHeld // by all that one host asks for
+)
+
+// Caller is the recipient of a window.
+type Caller struct {
+	Name string // empty if it is not known; then there is no limit
+	// Via is a host that gave the caller's name and has not proved that it is a router. Then the limits
+	// hold for that host, too. Via is empty if the caller was seen or proved.
+	Via string
+}
+
+// host is the caller that was seen: what Via asks for and what it takes itself count together.
+func (c Caller) host() string { return cmp.Or(c.Via, c.Name) }
+
+// shares holds the windows of one namespace that this node has delegated, by caller. A node that starts
+// again begins with none. The earlier windows are still held, and count for the pool.
+type shares struct {
+	mu     sync.Mutex // guards all below
+	held   book       // by caller
+	hosts  book       // by host
+	asking int        // calls under way
+}
+
+// book has windows by a name.
+type book map[string]*entry
+
+// entry is what one name has.
+type entry struct {
+	ends   []Mark // of windows that were not over when last looked at
+	asking int    // calls under way
+}
+
+// ask is a call that may get a window. Earlier calls under way count as if they had got a window, because
+// calls at the same moment do not see each other's windows at the stores.
+type ask struct {
+	of              *shares
+	by              Caller
+	mine, host, all int // calls before it
+}
+
+func (s *shares) ask(by Caller) ask {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held == nil {
+		s.held, s.hosts = book{}, book{}
+	}
+	a := ask{s, by, s.held.begin(by.Name), s.hosts.begin(by.host()), s.asking}
+	s.asking++
+	return a
+}
+
+// begin notes a call, and returns how many were under way.
+func (b book) begin(name string) (before int) {
+	e, ok := b[name]
+	if !ok {
+		e = &entry{}
+		b[name] = e
+	}
+	before = e.asking
+	e.asking++
+	return before
+}
+
+// done ends the call. With a window, that window is noted in place of the one that it
+// extends; was is 0 for none.
+func (a ask) done(granted bool, was, ends, now Mark) {
+	s := a.of
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asking--
+	granted = granted && a.by.Name != ""
+	s.held.end(a.by.Name, granted, was, ends)
+	s.hosts.end(a.by.host(), granted, was, ends)
+	s.held.forget(now)
+	s.hosts.forget(now)
+}
+
+func (b book) end(name string, granted bool, was, ends Mark) {
+	e := b[name]
+	e.asking--
+	if granted {
+		e.drop(was)
+		e.ends = append(e.ends, ends)
+	}
+}
+
+func (e *entry) drop(ends Mark) {
+	if i := slices.Index(e.ends, ends); i >= 0 {
+		e.ends = slices.Delete(e.ends, i, i+1)
+	}
+}
+
+// forget drops the windows that are over, of all names.
+func (b book) forget(now Mark) {
+	for name, e := range b {
+		if e.ends = slices.DeleteFunc(e.ends, func(m Mark) bool { return m <= now }); len(e.ends)+e.asking == 0 {
+			delete(b, name)
+		}
+	}
+}
+
+// check is seq.ErrQuota if the caller has its share of the pool, of which after is what is held
+// with one window more. As long as half of the pool is free every caller gets more, up to
+// maxHeld; of the other half only one that has none here. Above two thirds it must be of a host that has
+// none here, because a host may make up the callers that it names.
+func (a ask) check(after Pool, now Mark) error {
+	if a.by.Name == "" {
+		return nil
+	}
+	s := a.of
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held.forget(now)
+	s.hosts.forget(now)
+	share, ofHost := maxHeld, maxHeldVia
+	if after.Size < 1<<40 {
+		used := uint64(after.Held + a.all)
+		if used*2 > after.Size {
+			share = 1
+		}
+		if used*3 > after.Size*2 {
+			ofHost = 1
+		}
+	}
+	name, has := a.by.Name, s.held[a.by.Name].ends
+	switch hosts := s.hosts[a.by.host()].ends; {
+	case len(has)+a.mine >= share:
+	case a.by.Via != "" && len(hosts)+a.host >= ofHost:
+		name, has = a.by.Via, hosts
+	default:
+		return nil
+	}
+	come := "later"
+	if len(has) > 0 {
+		come = "in " + slices.Min(has).ahead(now).String()
+	}
+	return fmt.Errorf("%w: %.300s has %d delegated worker ids of this node, and %d of %d are held in all: extend one of them, or come again %s",
+		seq.ErrQuota, name, len(has), after.Held-1, after.Size, come)
+}
+
+// over notes that a caller has given a window back.
+func (s *shares) over(by Caller, ends Mark) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range []*entry{s.held[by.Name], s.hosts[by.host()]} {
+		if e != nil {
+			e.drop(ends)
+		}
+	}
 }

@@ -1,8 +1,12 @@
 package workers
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
+	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
@@ -72,4 +76,31 @@ func target(now, last Mark, window time.Duration) Mark {
 // writing at every request.
 func due(confirmed, now, last, target Mark, window time.Duration) bool {
 	return confirmed.ahead(max(now, last)) < window/2 && target.ahead(confirmed) >= window/4
+}
+
+const (
+	// maxBehind bounds how far this node's clock may be behind the stores' clocks. If it is farther behind,
+	// the node takes no worker id, because its IDs would have times long past.
+	maxBehind = 10 * time.Minute
+	// maxOff bounds how far a clock that counts as right may be off.
+	maxOff = time.Minute
+)
+
+// behind says that this node's clock is too far behind: seq.ErrClockOff. It is nil if that is not known.
+// Only clocks count. The mark of a worker id tells of the clock of the node that wrote it,
+// and one wrong clock must not stop the other nodes.
+func (w *Workers) behind() error {
+	if ahead, known := w.cfg.ClockAhead(); known && -ahead > maxBehind {
+		return fmt.Errorf("%w: it is %v behind the clocks that the stores go by, expected at most %v", seq.ErrClockOff, -ahead.Round(time.Second), maxBehind)
+	}
+	return nil
+}
+
+// early says that it is the epoch of a layout that is wrong, and not this node's clock, if that is known:
+// builds of before recorded such namespaces. seq.ErrBadLayout.
+func (w *Workers) early(ns namespaces.Namespace, err error) error {
+	if ahead, known := w.cfg.ClockAhead(); !known || ahead.Abs() > maxOff || !errors.Is(err, seq.ErrClockOff) {
+		return err
+	}
+	return fmt.Errorf("%w: its epoch is %s, and nothing is handed out before: expected another namespace", seq.ErrBadLayout, ns.Layout.Epoch().UTC().Format(time.RFC3339))
 }

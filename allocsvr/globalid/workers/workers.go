@@ -2,18 +2,102 @@ package workers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
+	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/internal/base/wake"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
 )
+
+// DefaultWindow is the default time by which a worker id's mark is confirmed ahead.
+const DefaultWindow = 3 * time.Second
+
+// Limits of a window. A longer window costs more IDs' time after a crash. A shorter window costs more
+// writes, and does not outlast a short loss of the quorum. The longest is maxReach.
+const (
+	MinWindow = 100 * time.Millisecond
+	MaxWindow = maxReach
+)
+
+// Config is what Workers are made of. Holder, ReadPrefix and Sessions are required.
+type Config struct {
+	Name   string // of the node, for people
+	Node   namespaces.Node
+	Holder *ownership.Holder // whose leases only keep others away: what permits anything is the mark
+	// ReadPrefix shows the worker ids that have a register; see quorum.Group.
+	ReadPrefix func(ctx context.Context, session seq.Session, prefix string) (map[seq.Register]quorum.Outcome, error)
+	// Sessions are those that the stores told of, for people.
+	Sessions func() []quorum.SessionView
+
+	// Tell has the node of another session read the document of namespaces again, and returns when it goes by
+	// it, or how long that takes at most. If nil, there is no other node.
+	Tell func(ctx context.Context, session seq.Session) (later time.Duration, err error)
+
+	// ClockAhead returns how far this node's clock is ahead of those that the stores go by, and whether
+	// that is known. If nil, it never is. See quorum.Leases.
+	ClockAhead func() (ahead time.Duration, known bool)
+
+	// Quorum is nil while the stores can be written to, as far as is known, else why not:
+	// a seq.ErrNoQuorum. Nil: requests wait, and find out.
+	Quorum func() error
+
+	Window time.Duration     // zero means DefaultWindow
+	Wall   func() time.Time  // if nil, time.Now
+	Sleep  snowflake.Sleeper // waits for the wall clock; if nil, a timer
+	Clock  clock.Clock       // for pauses; if nil, the machine's clock
+	Logger *slog.Logger      // if nil, nothing is logged
+}
+
+// WithDefaults fills in defaults and checks the other fields. It returns seq.ErrBadArgument.
+func (c Config) WithDefaults() (Config, error) {
+	switch {
+	case c.Holder == nil || c.ReadPrefix == nil || c.Sessions == nil:
+		return c, fmt.Errorf("%w: registers and sessions are needed", seq.ErrBadArgument)
+	case c.Holder.Session == 0:
+		return c, fmt.Errorf("%w: session 0", seq.ErrBadArgument)
+	case c.Window != 0 && (c.Window < MinWindow || c.Window > MaxWindow):
+		return c, fmt.Errorf("%w: window %v, expected %v to %v", seq.ErrBadArgument, c.Window, MinWindow, MaxWindow)
+	}
+	if c.Window == 0 {
+		c.Window = DefaultWindow
+	}
+	if c.Quorum == nil {
+		c.Quorum = func() error { return nil }
+	}
+	if c.Tell == nil {
+		c.Tell = func(context.Context, seq.Session) (time.Duration, error) { return 0, nil }
+	}
+	if c.ClockAhead == nil {
+		c.ClockAhead = func() (time.Duration, bool) { return 0, false }
+	}
+	if c.Wall == nil {
+		c.Wall = time.Now
+	}
+	if c.Sleep == nil {
+		c.Sleep = func(ctx context.Context, d time.Duration) error {
+			wake.New().Wait(ctx, d)
+			return ctx.Err()
+		}
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Boot()
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}
 
 // Workers are the worker ids of one node. Safe for concurrent use.
 type Workers struct {
@@ -184,3 +268,57 @@ func (n *news) fire() {
 		n.ch = nil
 	}
 }
+
+// tellPause is the pause before a node that did not answer is told again.
+const tellPause = 50 * time.Millisecond
+
+// InEffect says when a change of a namespace is in effect.
+type InEffect struct {
+	Later time.Duration // a node of an older build takes at most so long; zero if there is none
+	Lent  Mark          // the end of the windows of clients and nodes that cannot be told; zero if there are none
+}
+
+// Told returns when no node of this cluster that can be told makes, or will make, IDs of a namespace by an
+// older document than this node knows.
+//
+// A node that makes IDs has the promise of a worker id at W stores, so a look finds it. A node reads the
+// document before it makes IDs if it got the promise after the look, or if its window ran out. A client
+// reads nothing, and its window lasts to its mark. The same holds for a node that is not known to live.
+func (w *Workers) Told(ctx context.Context, name string) (e InEffect, err error) {
+	done := map[seq.Session]bool{w.cfg.Holder.Session: true} // this node went by it when it was written
+	for first := true; ; first = false {
+		found, err := w.cfg.ReadPrefix(ctx, nobody, prefixOf(name))
+		living := w.living()
+		for _, out := range found {
+			who := out.Promised.Session
+			if m := Mark(out.Max); m > w.now() && m > Mark(out.Floor) && (first && out.Holder == 0 || !living[who]) {
+				e.Lent = max(e.Lent, m)
+			}
+			if who == 0 || done[who] || !living[who] {
+				continue
+			}
+			later, why := w.cfg.Tell(ctx, who)
+			done[who], e.Later = why == nil, max(e.Later, later)
+			err = errors.Join(err, why)
+		}
+		if err == nil {
+			return e, nil
+		}
+		if !wake.Sleep(ctx, tellPause) {
+			return e, fmt.Errorf("namespace %q: the change is recorded, and a node may not go by it yet: repeat it: %w: %w", name, context.Cause(ctx), err)
+		}
+	}
+}
+
+// living are the sessions that live, as far as this node has heard.
+func (w *Workers) living() map[seq.Session]bool {
+	living := map[seq.Session]bool{w.cfg.Holder.Session: true}
+	for _, v := range w.cfg.Sessions() {
+		living[v.Session] = !v.Dead
+	}
+	return living
+}
+
+// ranOut reports whether a window ended before it was extended: a change of the namespace may have been
+// answered meanwhile without asking this node.
+func (l *Lease) ranOut(now Mark) bool { return l.Mark() <= now }
