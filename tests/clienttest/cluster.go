@@ -1,8 +1,8 @@
 // Package clienttest is a cluster for tests of what stands on the SDK: a few nodes on 127.0.0.1 that
 // can die, hang, redirect and refuse.
 //
-// One real AllocSvr over stores in memory answers for all nodes. What a test asks of a node
-// happens before the AllocSvr sees a call, or to its answer.
+// One real AllocSvr over stores in memory answers for all nodes. A node refuses, delays or drops a call
+// before the AllocSvr sees it, or changes the answer, as the test says.
 package clienttest
 
 import (
