@@ -19,7 +19,7 @@ type mutant struct {
 	edits []edit
 	in    []string // folders of the packages whose whole tests are run, cheap ones first
 	sim   bool     // the simulation must catch it as well as the packages
-	// processes is the test of real processes that catches it where no package can; empty: none.
+	// processes is the test of real processes that catches it. If empty, packages do.
 	processes string
 }
 
