@@ -14,6 +14,7 @@ import (
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
+	"github.com/seqsvr/seqsvr/tests/waits"
 )
 
 // threeStores are processes' worth of stores in this one, by their addresses.
@@ -111,7 +112,7 @@ func TestANodeWhoseSessionWasEndedBeginsAnother(t *testing.T) {
 	before, first := next(t, s.Addr()), s.Session()
 	for range 2 {
 		endAt(t, stores, *s.secret.Load())
-		waitUntil(t, "another session", func() bool {
+		waitUntil(t, waits.AtMost(t, patient), "another session", func() bool {
 			select {
 			case err := <-ran:
 				t.Fatalf("the process ended: %v", err)
@@ -139,7 +140,7 @@ func TestANodeBelowAParentEndsWithItsSession(t *testing.T) {
 		if !errors.Is(err, seq.ErrSessionEnded) {
 			t.Errorf("got %v, want ErrSessionEnded: the parent draws the next", err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(waits.AtMost(t, time.Minute)):
 		t.Error("it goes on under a session that its parent does not know")
 	}
 }

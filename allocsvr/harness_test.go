@@ -231,16 +231,16 @@ func (l loopback) Take(ctx context.Context, addr string, to seq.Session, ids []s
 
 func (f *fleet) until(what string, ok func() bool) {
 	f.t.Helper()
-	waitUntil(f.t, what, ok)
+	waitUntil(f.t, patient, what, ok)
 }
 
-// waitUntil waits for a condition.
-func waitUntil(t *testing.T, what string, ok func() bool) {
+// waitUntil waits for a condition, and no longer than most.
+func waitUntil(t *testing.T, most time.Duration, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patient)
+	deadline := time.Now().Add(most)
 	for !ok() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited %v for: %s", patient, what)
+			t.Fatalf("waited %v for: %s", most, what)
 		}
 		<-time.After(2 * time.Millisecond)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
+	"github.com/seqsvr/seqsvr/tests/waits"
 )
 
 // division is several fleets that are Sets of one map, the first of them the root.
@@ -199,7 +200,7 @@ func (d *division) try(uid seq.UID, from int) (seq.Seq, bool) {
 
 func (d *division) next(uid seq.UID) (got seq.Seq) {
 	d.t.Helper()
-	waitUntil(d.t, fmt.Sprint("a number for uid ", uid), func() (ok bool) {
+	d.until(fmt.Sprint("a number for uid ", uid), func() (ok bool) {
 		got, ok = d.try(uid, 0)
 		return ok
 	})
@@ -230,7 +231,7 @@ func (d *division) load(n int) (stop func() (taken int)) {
 
 func (d *division) until(what string, ok func() bool) {
 	d.t.Helper()
-	waitUntil(d.t, what, ok)
+	waitUntil(d.t, waits.AtMost(d.t, patient), what, ok)
 }
 
 // begin notes a move in the map.
@@ -264,7 +265,7 @@ func (d *division) mover(id uint64) *setadmin.Mover {
 
 func (d *division) finish(m *setadmin.Mover) {
 	d.t.Helper()
-	ctx, cancel := context.WithTimeout(d.t.Context(), patient)
+	ctx, cancel := context.WithTimeout(d.t.Context(), waits.AtMost(d.t, patient))
 	defer cancel()
 	if err := m.Finish(ctx); err != nil {
 		d.t.Fatal(err)
@@ -449,7 +450,7 @@ func TestMovesByManyCoordinatorsWithNodesThatDie(t *testing.T) {
 
 // once begins a move, or goes on with an open one, and may stop in its midst.
 func (d *division) once(r *rand.Rand) {
-	ctx, cancel := context.WithTimeout(d.t.Context(), patient)
+	ctx, cancel := context.WithTimeout(d.t.Context(), waits.AtMost(d.t, patient))
 	defer cancel()
 	all, err := d.root.Map(ctx)
 	if err != nil {

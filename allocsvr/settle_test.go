@@ -17,6 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 	"github.com/seqsvr/seqsvr/storesvr/backup"
+	"github.com/seqsvr/seqsvr/tests/waits"
 )
 
 // restoreBump is above what the tests hand out after a backup.
@@ -61,7 +62,7 @@ func (d *division) backup(i int) backup.Manifest {
 
 func (d *division) settle(i int) setadmin.Settled {
 	d.t.Helper()
-	ctx, cancel := context.WithTimeout(d.t.Context(), patient)
+	ctx, cancel := context.WithTimeout(d.t.Context(), waits.AtMost(d.t, patient))
 	defer cancel()
 	s := &setadmin.Settlement{Root: d.root, Conns: d, Set: d.name(i), Bump: restoreBump}
 	got, err := s.Run(ctx)
@@ -326,7 +327,7 @@ func (d *division) late(before string, to int, r sets.Range) (goOn func() error)
 		}
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(d.t.Context(), patient)
+	ctx, cancel := context.WithTimeout(d.t.Context(), waits.AtMost(d.t, patient))
 	d.t.Cleanup(cancel)
 	go func() { done <- m.Finish(ctx) }()
 	<-there
@@ -363,7 +364,7 @@ func (d *division) finishAll() {
 
 func (d *division) endAll(what string, end func(*setadmin.Mover, context.Context) error) {
 	d.t.Helper()
-	ctx, cancel := context.WithTimeout(d.t.Context(), patient)
+	ctx, cancel := context.WithTimeout(d.t.Context(), waits.AtMost(d.t, patient))
 	defer cancel()
 	all, err := d.root.Map(ctx)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/clienttest"
+	"github.com/seqsvr/seqsvr/tests/waits"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,20 +41,21 @@ func dial(t testing.TB, cluster *clienttest.Cluster, cfg client.Config) *client.
 
 func bounded(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waits.AtMost(t, 4*patience))
 	t.Cleanup(cancel)
 	return ctx
 }
 
 func waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.After(patience)
+	most := waits.AtMost(t, patience)
+	deadline := time.After(most)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {
 		select {
 		case <-deadline:
-			t.Fatalf("waited %v for %s", patience, what)
+			t.Fatalf("waited %v for %s", most, what)
 		case <-tick.C:
 		}
 	}

@@ -159,6 +159,9 @@ func TestCallersOfADeadSetDoNotFallBackOnARouterTogether(t *testing.T) {
 			})
 		}
 		wg.Wait()
+		if t.Failed() {
+			return
+		}
 		retries, took := c.Stats().Retries, time.Since(begun)
 		to.mu.Lock()
 		sent, most := to.sent, to.most

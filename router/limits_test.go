@@ -17,6 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/clienttest"
+	"github.com/seqsvr/seqsvr/tests/waits"
 )
 
 // gauge is the value of a metric without labels.
@@ -38,7 +39,7 @@ func gauge(t *testing.T, r *router.Router, name string) float64 {
 // until waits for a condition.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); <-time.After(5 * time.Millisecond) {
+	for deadline := time.Now().Add(waits.AtMost(t, patience)); !ok(); <-time.After(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("timed out: %s", what)
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/clienttest"
+	"github.com/seqsvr/seqsvr/tests/waits"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,7 +31,7 @@ const patience = 30 * time.Second
 
 func bounded(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waits.AtMost(t, 4*patience))
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -278,8 +278,7 @@ func TestKeysOfASetThatHangsCostNoAnswersOfOthersInACall(t *testing.T) {
 					break
 				}
 				if wait > patience/4 {
-					t.Errorf("Set %d hangs: %s: got %d, %v, %v", dead, what, first, errs, err)
-					break
+					t.Fatalf("Set %d hangs: %s: got %d, %v, %v", dead, what, first, errs, err)
 				}
 			}
 		}

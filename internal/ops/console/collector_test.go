@@ -41,15 +41,16 @@ func wants(list ...topic) (set topicSet) {
 	return set
 }
 
-// follow is a stream that lasts as long as ctx.
+// follow is a stream that lasts as long as ctx, or a thousand snapshots.
 func follow(ctx context.Context, c *collector, want topicSet) (got int) {
-	for after := uint64(0); ; got++ {
+	for after := uint64(0); got < 1000; got++ {
 		s, err := c.next(ctx, want, after)
 		if err != nil {
 			return got
 		}
 		after = s.number
 	}
+	return got
 }
 
 func TestTheCollectorRunsOnlyWhileSomebodyWatches(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
 	"github.com/seqsvr/seqsvr/tests/sessiontest"
+	"github.com/seqsvr/seqsvr/tests/waits"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -121,7 +122,7 @@ func addrs(stores ...*store) (out []string) {
 
 func within(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waits.AtMost(t, patience))
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/waits"
 )
 
 // generous answers each key with a table of many nodes, and shows the connections.
@@ -96,8 +97,8 @@ func serveGenerous(t *testing.T, wrap func(net.Conn) net.Conn) (*generous, pb.Se
 // waitFor waits for a condition, a minute at most.
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for begun := time.Now(); !ok(); {
-		if time.Since(begun) > time.Minute {
+	for end := time.Now().Add(waits.AtMost(t, time.Minute)); !ok(); {
+		if time.Now().After(end) {
 			t.Fatalf("waited for: %s", what)
 		}
 		<-time.After(time.Millisecond)

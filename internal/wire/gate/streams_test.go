@@ -15,6 +15,7 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/rawcall"
+	"github.com/seqsvr/seqsvr/tests/waits"
 )
 
 // dialFor is a connection of its own.
@@ -83,7 +84,7 @@ func TestCallsThatAreOpenOnManyConnectionsAreBounded(t *testing.T) {
 		t.Errorf("%d calls are open, want at least half of %d", n, limit)
 	}
 	for name, conn := range map[string]*grpc.ClientConn{"from before": early, "new": dialFor(t, addr)} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), waits.AtMost(t, time.Minute))
 		if _, err := pb.NewSequenceClient(conn).Next(ctx, &pb.NextRequest{}); err != nil {
 			t.Errorf("a call on a connection %s: %v", name, err)
 		}
