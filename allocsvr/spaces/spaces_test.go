@@ -12,7 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/spaces"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/memstore"
+	"github.com/seqsvr/seqsvr/tests/kit/memstore"
 )
 
 type cluster struct {
