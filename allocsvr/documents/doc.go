@@ -1,5 +1,5 @@
-// Package documents is one compare-and-swap document on the stores as a node knows it: the
-// catalogue of tags, the namespaces.
+// Package documents is the compare-and-swap documents on the stores as a node knows them: one of any kind
+// (Document), how string keys are hashed (Keys), the Sets (Sets), and the spaces that were added (Spaces).
 //
 // It guarantees that
 //
@@ -10,6 +10,7 @@
 //   - Change leaves out nothing that another writer did: it edits what it has loaded, and
 //     begins again if that is no longer the newest version.
 //
-// What belongs here: loading, sharing loads, swapping until it is decided. What does not: what
-// a document says, and registers that are owned (package ownership).
+// What belongs here: loading, sharing loads, swapping until it is decided, and what is read and changed in
+// the documents of string keys, Sets and spaces. What does not: the rules of Sets (package sets), hashing
+// (package seq), tags and namespaces (their packages), and registers that are owned (package ownership).
 package documents
