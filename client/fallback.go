@@ -22,10 +22,6 @@ type Fallback = fallback.Config
 // FallbackStats is what a Client's fallback did so far, for metrics.
 type FallbackStats = fallback.Stats
 
-// FallbackStats is zero without Config.Fallback. With several namespaces it is the sum, and
-// the earliest end of a window.
-func (c *Client) FallbackStats() FallbackStats { return c.fallbacks.stats() }
-
 // fallbacks are the fallbacks of a Client, one a namespace. It is empty if Config has no Fallback.
 type fallbacks []*fallback.Fallback
 

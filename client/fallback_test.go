@@ -15,7 +15,7 @@ import (
 func TestIDsAreMadeHereWhileTheServiceIsAway(t *testing.T) {
 	cluster := clienttest.StartReal(t, 2)
 	c := dial(t, cluster, client.Config{Timeout: patience, Fallback: &client.Fallback{Namespace: "1", After: 50 * time.Millisecond}})
-	waitFor(t, "a window", func() bool { return c.FallbackStats().Windows > 0 })
+	waitFor(t, "a window", func() bool { return c.Stats().Fallback.Windows > 0 })
 	ctx, r := bounded(t), newRegister(t)
 	some := func(what, namespace string) (here int) {
 		t.Helper()
@@ -45,11 +45,11 @@ func TestIDsAreMadeHereWhileTheServiceIsAway(t *testing.T) {
 	for _, n := range cluster.Nodes {
 		n.Kill()
 	}
-	before := c.FallbackStats()
+	before := c.Stats().Fallback
 	if here := some("all dead", "1") + some("all dead, by name", "regional-1"); here != 80 {
 		t.Errorf("%d calls say that their IDs were made here, want 80", here)
 	}
-	after := c.FallbackStats()
+	after := c.Stats().Fallback
 	if after.IDs < before.IDs+80 || after.Windows == 0 || time.Until(after.ValidUntil) <= 0 {
 		t.Errorf("got %+v after %+v", after, before)
 	}
@@ -62,7 +62,7 @@ func TestIDsAreMadeHereWhileTheServiceIsAway(t *testing.T) {
 func TestASilentServiceIsStoodInForToo(t *testing.T) {
 	cluster := clienttest.StartReal(t, 1)
 	c := dial(t, cluster, client.Config{AttemptTimeout: patience, Timeout: patience, Fallback: &client.Fallback{After: 50 * time.Millisecond}})
-	waitFor(t, "a window", func() bool { return c.FallbackStats().Windows > 0 })
+	waitFor(t, "a window", func() bool { return c.Stats().Fallback.Windows > 0 })
 	cluster.Nodes[0].Hang()
 	if ids, err := c.Generate(bounded(t), "", 10); err != nil || !ids.Fallback || ids.Worker == 0 {
 		t.Errorf("silent: got %+v, %v", ids, err)
@@ -77,7 +77,7 @@ func TestASilentServiceIsStoodInForToo(t *testing.T) {
 func TestAnAnswerOfTheServiceIsNotStoodInFor(t *testing.T) {
 	cluster := clienttest.StartReal(t, 1)
 	c := dial(t, cluster, client.Config{Timeout: patience, Fallback: &client.Fallback{After: patience / 2}})
-	waitFor(t, "a window", func() bool { return c.FallbackStats().Windows > 0 })
+	waitFor(t, "a window", func() bool { return c.Stats().Fallback.Windows > 0 })
 	ctx := bounded(t)
 	for _, fault := range []error{seq.ErrTimeExhausted, seq.ErrDatacenterTaken} {
 		cluster.Behave(false, false, fault)
@@ -89,7 +89,7 @@ func TestAnAnswerOfTheServiceIsNotStoodInFor(t *testing.T) {
 	if _, err := c.Generate(ctx, "", client.MaxIDs+1); !errors.Is(err, seq.ErrBadCount) {
 		t.Errorf("got %v, want %v", err, seq.ErrBadCount)
 	}
-	if got := c.FallbackStats(); got.IDs != 0 || got.Refused != 0 {
+	if got := c.Stats().Fallback; got.IDs != 0 || got.Refused != 0 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -97,7 +97,7 @@ func TestAnAnswerOfTheServiceIsNotStoodInFor(t *testing.T) {
 func TestOtherNamespacesAreNotStoodInFor(t *testing.T) {
 	cluster := clienttest.StartReal(t, 1)
 	c := dial(t, cluster, client.Config{Timeout: patience, Fallback: &client.Fallback{Namespace: "orders", After: time.Millisecond}})
-	waitFor(t, "a window", func() bool { return c.FallbackStats().Windows > 0 })
+	waitFor(t, "a window", func() bool { return c.Stats().Fallback.Windows > 0 })
 	cluster.Nodes[0].Kill()
 	ctx, cancel := context.WithCancel(bounded(t))
 	got := make(chan error, 1)
@@ -124,7 +124,7 @@ func TestWithoutAWindowTheServiceIsWaitedFor(t *testing.T) {
 		_, err := c.Generate(ctx, "", 2)
 		got <- err
 	}()
-	waitFor(t, "a refusal", func() bool { return c.FallbackStats().Refused > 0 })
+	waitFor(t, "a refusal", func() bool { return c.Stats().Fallback.Refused > 0 })
 	asked := cluster.Nodes[0].Generates.Load()
 	waitFor(t, "the service to be asked on", func() bool { return cluster.Nodes[0].Generates.Load() > asked+4 })
 	cancel()
@@ -140,10 +140,10 @@ func TestWithoutAWindowTheServiceIsWaitedFor(t *testing.T) {
 func TestAWindowIsMadeLongerBeforeItEnds(t *testing.T) {
 	cluster := clienttest.StartReal(t, 1)
 	c := dial(t, cluster, client.Config{Fallback: &client.Fallback{After: time.Millisecond, Window: client.MinFallbackWindow}})
-	waitFor(t, "a window", func() bool { return c.FallbackStats().Windows > 0 })
-	first := c.FallbackStats()
-	waitFor(t, "two more", func() bool { return c.FallbackStats().Windows >= first.Windows+2 })
-	if last := c.FallbackStats(); !last.ValidUntil.After(first.ValidUntil) || uint64(cluster.Delegations()) < last.Windows {
+	waitFor(t, "a window", func() bool { return c.Stats().Fallback.Windows > 0 })
+	first := c.Stats().Fallback
+	waitFor(t, "two more", func() bool { return c.Stats().Fallback.Windows >= first.Windows+2 })
+	if last := c.Stats().Fallback; !last.ValidUntil.After(first.ValidUntil) || uint64(cluster.Delegations()) < last.Windows {
 		t.Errorf("got %+v after %+v", last, first)
 	}
 }

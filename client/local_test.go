@@ -108,7 +108,7 @@ func TestALocalGivesItsWorkerIDBackToTheNodeThatLentIt(t *testing.T) {
 func TestAWorkerIDIsGivenBackThroughARoutersAddressAndByAFallbackToo(t *testing.T) {
 	cluster := clienttest.StartReal(t, 1)
 	c := dial(t, cluster, client.Config{Indirect: true, Fallback: &client.Fallback{Namespace: "1", Also: []string{"orders"}}})
-	waitFor(t, "two windows", func() bool { return c.FallbackStats().Windows >= 2 })
+	waitFor(t, "two windows", func() bool { return c.Stats().Fallback.Windows >= 2 })
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestCallsOneAfterTheOtherWaitForASilentServiceOnce(t *testing.T) {
 	const after = 2 * time.Second
 	cluster := clienttest.StartReal(t, 1)
 	c := dial(t, cluster, client.Config{AttemptTimeout: patience, Timeout: patience, Fallback: &client.Fallback{After: after}})
-	waitFor(t, "a window", func() bool { return c.FallbackStats().Windows > 0 })
+	waitFor(t, "a window", func() bool { return c.Stats().Fallback.Windows > 0 })
 	cluster.Nodes[0].Hang()
 	ctx, begun := bounded(t), time.Now()
 	for i := range 50 {

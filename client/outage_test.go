@@ -195,7 +195,7 @@ func TestARefusalByPolicyComesAtOnce(t *testing.T) {
 func TestALostQuorumIsStoodInForBeforeThePatienceOfTheFallbackEnds(t *testing.T) {
 	cluster := clienttest.StartReal(t, 3)
 	c := dial(t, cluster, client.Config{Timeout: 4 * patience, AttemptTimeout: patience, Fallback: &client.Fallback{After: 2 * patience}})
-	waitFor(t, "a window", func() bool { return c.FallbackStats().Windows > 0 })
+	waitFor(t, "a window", func() bool { return c.Stats().Fallback.Windows > 0 })
 	refuse(cluster, errMissing)
 	for _, count := range []uint32{1, 10} {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)

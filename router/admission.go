@@ -28,15 +28,15 @@ func newDoor(sdk *client.Client, inWork *gate.Admission) admission {
 // one begins a call for one key, which is a string key unless that is empty.
 func (d admission) one(ctx context.Context, space string, uid seq.UID, key string) (*gate.Place, error) {
 	if key != "" {
-		return d.inWork.Enter(ctx, 1, d.sdk.Caller().Table().SetsOf(space, nil, []string{key})...)
+		return d.inWork.Enter(ctx, 1, d.sdk.Caller().Table().View().SetsOf(space, nil, []string{key})...)
 	}
-	return d.inWork.Enter(ctx, 1, d.sdk.Caller().Table().SetsOf(space, []seq.UID{uid}, nil)...)
+	return d.inWork.Enter(ctx, 1, d.sdk.Caller().Table().View().SetsOf(space, []seq.UID{uid}, nil)...)
 }
 
 // whole admits a call for all of the uids or refuses the whole call. enter is Admission.Enter or
 // Admission.Try.
 func (d admission) whole(ctx context.Context, space string, uids []seq.UID, enter func(context.Context, int, ...int) (*gate.Place, error)) (*gate.Place, error) {
-	sets := d.sdk.Caller().Table().SetsOf(space, uids, nil)
+	sets := d.sdk.Caller().Table().View().SetsOf(space, uids, nil)
 	slices.Sort(sets)
 	sets = slices.Compact(sets)
 	place, err := enter(ctx, len(uids), sets...)
@@ -58,7 +58,7 @@ func (d admission) any(ctx context.Context) (*gate.Place, error) { return d.inWo
 // root begins a call for what the root Set alone has, such as tags.
 func (d admission) root(ctx context.Context) (*gate.Place, error) {
 	m, ok := d.sdk.Caller().Table().Mapping()
-	if !ok || d.sdk.Caller().Table().SetsOf(m.Spaces[0].Name, []seq.UID{0}, nil) == nil {
+	if !ok || d.sdk.Caller().Table().View().SetsOf(m.Spaces[0].Name, []seq.UID{0}, nil) == nil {
 		return d.any(ctx)
 	}
 	return d.inWork.Enter(ctx, 0, 0)

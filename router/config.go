@@ -61,10 +61,10 @@ type Config struct {
 	// DefaultHTTPMaxBody.
 	HTTPMaxBody int
 	// RESPMaxConns is the largest number of open connections of the RESP front, 1 or more. Zero
-	// means resp.DefaultMaxConns.
+	// means line.DefaultMaxConns.
 	RESPMaxConns int
 	// RESPMaxPipeline is the largest number of commands that the router answers together for one
-	// connection, 1 or more. Zero means resp.DefaultMaxPipeline. The router answers longer
+	// connection, 1 or more. Zero means line.DefaultMaxPipeline. The router answers longer
 	// pipelines in parts.
 	RESPMaxPipeline int
 	// IDsFallback are namespaces of snowflake IDs, by name or number. While no AllocSvr answers,

@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -12,33 +13,23 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/browser"
 )
 
-// ConsoleAddr is the console's address; "" without one.
-func (r *Router) ConsoleAddr() string {
-	if r.pageLis == nil {
-		return ""
-	}
-	return r.pageLis.Addr().String()
-}
-
 // serveConsole shows the cluster until ctx ends. It reaches the AllocSvr on connections of
 // its own, and past the admission: a page takes no place of callers.
-func (r *Router) serveConsole(ctx context.Context) error {
+func (r *Router) serveConsole(ctx context.Context, lis net.Listener) error {
 	return console.New(console.Config{
 		Server: r.cfg.Name, Client: r.sdk, Dial: r.cfg.TLS.DialSets(auth.Alloc), Names: browser.NewNames("console-hosts", r.cfg.ConsoleListen, r.cfg.ConsoleHosts),
 		Guard: r.cfg.Guard, Evidence: r.cfg.TLS.Evidence, Calls: r.seen, Refused: r.cfg.Refused, Logger: r.cfg.Logger,
-	}).Serve(ctx, r.pageLis)
+	}).Serve(ctx, lis)
 }
 
 // seen is what callers saw of all fronts. Messages on streams of SDKs are not timed here.
 func (r *Router) seen() console.Calls {
 	var c console.Calls
-	add := func(ended, failed uint64, took telemetry.Buckets) {
-		c.Ended, c.Failed, c.Took = c.Ended+ended, c.Failed+failed, c.Took.Plus(took)
-	}
-	add(r.calls.Totals("/seqsvr."))
-	add(r.http.totals())
-	if r.respLis != nil {
-		add(r.resp.Totals())
+	for _, p := range r.fronts {
+		if p.totals != nil {
+			ended, failed, took := p.totals()
+			c.Ended, c.Failed, c.Took = c.Ended+ended, c.Failed+failed, c.Took.Plus(took)
+		}
 	}
 	return c
 }

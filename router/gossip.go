@@ -38,7 +38,7 @@ func (r *Router) gossip(ctx context.Context) error {
 		Name: r.cfg.Name, ClusterID: r.sdk.Caller().Table().ClusterID(), BindAddr: r.cfg.GossipListen,
 		Join: r.cfg.GossipJoin, Profile: profile, Keys: r.cfg.GossipKeys, Logger: r.cfg.Logger,
 		Meta: membership.Meta{Role: membership.RoleRouter, Addr: addr, HTTP: r.HTTPAddr(), Zone: r.cfg.Zone, Protocol: version.Protocol, Incarnation: r.sdk.Caller().Table().Incarnation(),
-			Exposed: len(r.cfg.TLS.Exposed(r.Addr(), r.HTTPAddr(), r.RESPAddr(), r.ConsoleAddr())) > 0},
+			Exposed: len(r.cfg.TLS.Exposed(r.addrs()...)) > 0},
 	})
 	if err != nil {
 		return fmt.Errorf("gossip: %w", err)

@@ -11,7 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/internal/wire/gate"
-	"github.com/seqsvr/seqsvr/router/line/resp"
+	"github.com/seqsvr/seqsvr/router/line"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -54,7 +54,7 @@ func (r *Router) SetLimits(cfg Config) error {
 	r.inWork.SetLimit(cmp.Or(cfg.MaxInWork, DefaultMaxInWork))
 	r.maxBody.Store(int64(cmp.Or(cfg.HTTPMaxBody, DefaultHTTPMaxBody)))
 	r.budget.SetMost(max(budget, 2*r.maxBody.Load()))
-	r.resp.SetLimits(resp.Limits{MaxConns: cfg.RESPMaxConns, MaxPipeline: cfg.RESPMaxPipeline})
+	r.resp.SetLimits(line.Limits{MaxConns: cfg.RESPMaxConns, MaxPipeline: cfg.RESPMaxPipeline})
 	return nil
 }
 
@@ -80,7 +80,7 @@ type admitted struct {
 	door admission
 }
 
-// Take implements resp.Numbers.
+// Take implements line.Numbers.
 func (a admitted) Take(ctx context.Context, key client.Key, n uint32) (client.Range, error) {
 	place, err := a.door.one(ctx, key.Space, key.UID, "")
 	if err != nil {
@@ -90,7 +90,7 @@ func (a admitted) Take(ctx context.Context, key client.Key, n uint32) (client.Ra
 	return a.Client.Take(ctx, key, n)
 }
 
-// NextBatchIdempotent implements resp.Numbers.
+// NextBatchIdempotent implements line.Numbers.
 func (a admitted) NextBatchIdempotent(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []client.Request) ([]client.Range, error) {
 	place, err := a.door.whole(ctx, space, uids, a.door.inWork.Enter)
 	if err != nil {
@@ -100,7 +100,7 @@ func (a admitted) NextBatchIdempotent(ctx context.Context, space string, uids []
 	return a.Client.NextBatchIdempotent(ctx, space, uids, counts, requests)
 }
 
-// Lookup implements resp.Numbers.
+// Lookup implements line.Numbers.
 func (a admitted) Lookup(ctx context.Context, key client.Key, id string) (client.Range, bool, error) {
 	place, err := a.door.one(ctx, key.Space, key.UID, "")
 	if err != nil {
@@ -110,13 +110,13 @@ func (a admitted) Lookup(ctx context.Context, key client.Key, id string) (client
 	return a.Client.Lookup(ctx, key, id)
 }
 
-// Begin implements resp.Numbers.
+// Begin implements line.Numbers.
 func (a admitted) Begin(ctx context.Context, orders ...*stream.Order) {
 	a.Caller().Begin(ctx, orders...)
 }
 
-// Admit implements resp.Numbers.
-func (a admitted) Admit(ctx context.Context, order *stream.Order) (resp.Place, error) {
+// Admit implements line.Numbers.
+func (a admitted) Admit(ctx context.Context, order *stream.Order) (line.Place, error) {
 	place, err := a.door.whole(ctx, order.Space, order.UIDs, a.door.inWork.Try)
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (a admitted) Admit(ctx context.Context, order *stream.Order) (resp.Place, e
 	return place, nil
 }
 
-// Current implements resp.Numbers.
+// Current implements line.Numbers.
 func (a admitted) Current(ctx context.Context, space string, uids []seq.UID) ([]client.Value, error) {
 	place, err := a.door.whole(ctx, space, uids, a.door.inWork.Enter)
 	if err != nil {
@@ -134,7 +134,7 @@ func (a admitted) Current(ctx context.Context, space string, uids []seq.UID) ([]
 	return a.Client.Current(ctx, space, uids)
 }
 
-// Generate implements resp.Numbers.
+// Generate implements line.Numbers.
 func (a admitted) Generate(ctx context.Context, namespace string, count uint32) (client.IDs, error) {
 	place, err := a.door.any(ctx)
 	if err != nil {
@@ -154,7 +154,7 @@ func (a admitted) GenerateAs(ctx context.Context, agent, namespace string, count
 	return a.Client.GenerateAs(ctx, agent, namespace, count)
 }
 
-// TakeSegment implements resp.Numbers.
+// TakeSegment implements line.Numbers.
 func (a admitted) TakeSegment(ctx context.Context, tag string, count uint32) (first, last seq.Seq, err error) {
 	place, err := a.door.root(ctx)
 	if err != nil {

@@ -76,10 +76,10 @@ func (r *Router) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (r *Router) Collect(ch chan<- prometheus.Metric) {
-	r.calls.Send(ch)
-	r.http.send(ch)
-	if r.respLis != nil {
-		r.resp.Send(ch)
+	for _, p := range r.fronts {
+		if p.send != nil {
+			p.send(ch)
+		}
 	}
 	telemetry.SendAdmission(ch, r.inWork)
 	telemetry.SendAuth(ch, r.cfg.Guard)
@@ -87,7 +87,7 @@ func (r *Router) Collect(ch chan<- prometheus.Metric) {
 	stats := r.sdk.Stats()
 	mTries.Send(ch, float64(stats.Retries))
 	mPauses.Send(ch, float64(stats.Pauses))
-	alone := r.sdk.FallbackStats()
+	alone := r.sdk.Stats().Fallback
 	mAlone.Send(ch, float64(alone.IDs))
 	mAloneUntil.Send(ch, max(0, time.Until(alone.ValidUntil).Seconds()))
 	r.sendSets(ch)

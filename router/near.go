@@ -15,6 +15,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
 	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/router/line"
 	"github.com/seqsvr/seqsvr/router/line/resp"
 )
 
@@ -24,7 +25,7 @@ type RESP struct {
 	cfg Config
 	lis net.Listener
 	sdk *client.Client
-	srv *resp.Server
+	srv *line.Server
 }
 
 // nearFirst takes from near what is there.
@@ -33,7 +34,7 @@ type nearFirst struct {
 	near calls.Local
 }
 
-// Begin implements resp.Numbers.
+// Begin implements line.Numbers.
 func (n nearFirst) Begin(ctx context.Context, orders ...*stream.Order) {
 	n.Caller().BeginLocal(ctx, n.near, orders...)
 }
@@ -62,9 +63,9 @@ func NewRESP(cfg Config, near calls.Local) (*RESP, error) {
 	}
 	cfg.TLS.WarnExposed(cfg.Logger, lis.Addr().String())
 	r := &RESP{cfg: cfg, lis: lis, sdk: sdk}
-	r.srv = resp.New(resp.NewDialect(), nearFirst{admitted{sdk, newDoor(sdk, gate.NewAdmission(DefaultMaxInWork))}, near}, cfg.Logger)
+	r.srv = line.New(resp.New(), nearFirst{admitted{sdk, newDoor(sdk, gate.NewAdmission(DefaultMaxInWork))}, near}, cfg.Logger)
 	r.srv.CountRefused(cfg.Refused)
-	r.srv.SetLimits(resp.Limits{MaxConns: cfg.RESPMaxConns, MaxPipeline: cfg.RESPMaxPipeline})
+	r.srv.SetLimits(line.Limits{MaxConns: cfg.RESPMaxConns, MaxPipeline: cfg.RESPMaxPipeline})
 	return r, nil
 }
 

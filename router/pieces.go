@@ -78,7 +78,7 @@ func (d admission) enter(ctx context.Context, batches []checked, keys int) (r *r
 
 // apart adds the pieces of a batch.
 func (d admission) apart(r *request, batch int, b checked) {
-	in := d.sdk.Caller().Table().SetsOf(b.space, b.uids, b.names)
+	in := d.sdk.Caller().Table().View().SetsOf(b.space, b.uids, b.names)
 	switch {
 	case len(in) == 0:
 		r.add(piece{checked: b, batch: batch, set: noSet})

@@ -23,6 +23,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	"github.com/seqsvr/seqsvr/membership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/router/line"
 	"github.com/seqsvr/seqsvr/router/line/resp"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -44,12 +45,9 @@ const (
 
 // Router is one router process. Make it with New, run it once with Run.
 type Router struct {
-	cfg     Config
-	sdk     *client.Client
-	lis     net.Listener
-	httpLis net.Listener // nil without an HTTP front
-	respLis net.Listener // nil without a RESP front
-	pageLis net.Listener // nil without a console
+	cfg    Config
+	sdk    *client.Client
+	fronts []*port
 	services
 	srv    *gate.Server
 	health *health.Server
@@ -60,7 +58,7 @@ type Router struct {
 	inWork  *gate.Admission
 	budget  *gate.Budget // of bodies by HTTP, commands and replies by RESP
 	maxBody atomic.Int64 // of an HTTP request, in bytes
-	resp    *resp.Server // idle without a RESP front
+	resp    *line.Server // idle without a RESP front
 
 	away     atomic.Pointer[error] // why the router takes all AllocSvr for unreachable, otherwise nil
 	complete atomic.Bool           // the tables of all Sets that can be reached were known once
@@ -88,6 +86,7 @@ func New(cfg Config) (*Router, error) {
 	}
 	cfg.TLS.CountRefused(cfg.Refused)
 	r := &Router{cfg: cfg, budget: gate.NewBudget(budget), leaving: make(chan struct{})}
+	r.fronts = r.ports()
 	creds, err := cfg.TLS.ServerCreds(rpc.OptionalClients)
 	if err != nil {
 		return nil, fmt.Errorf("router: %w", err)
@@ -107,9 +106,9 @@ func New(cfg Config) (*Router, error) {
 	r.srv = gate.NewServer(gate.ServerConfig{Logger: cfg.Logger, ClusterID: r.sdk.Caller().Table().ClusterID, Incarnation: r.sdk.Caller().Table().Incarnation, Creds: creds, Auth: cfg.Guard, Refused: cfg.Refused, Answered: r.calls.Answered, MaxRecv: maxRequest,
 		MaxConcurrentStreams: maxCalls(cmp.Or(cfg.MaxInWork, DefaultMaxInWork)), MaxCancels: maxCancels, MaxOpen: maxOpen},
 		append(cfg.Traces.ServerOptions(), r.calls.Options()...)...)
-	cfg.TLS.WarnExposed(cfg.Logger, r.Addr(), r.HTTPAddr(), r.RESPAddr(), r.ConsoleAddr())
+	cfg.TLS.WarnExposed(cfg.Logger, r.addrs()...)
 	r.inWork = gate.NewAdmission(DefaultMaxInWork)
-	r.resp = resp.New(resp.NewDialect(), admitted{r.sdk, newDoor(r.sdk, r.inWork)}, cfg.Logger)
+	r.resp = line.New(resp.New(), admitted{r.sdk, newDoor(r.sdk, r.inWork)}, cfg.Logger)
 	r.resp.Authorize(cfg.Guard, cfg.TLS.Evidence)
 	r.resp.CountRefused(cfg.Refused)
 	r.resp.Share(r.budget)
@@ -163,65 +162,13 @@ func (s services) register(to grpc.ServiceRegistrar) {
 	pb.RegisterSegmentServer(to, s.segs)
 }
 
-// listen opens the listeners, all or none.
-func (r *Router) listen() error {
-	for _, one := range []struct {
-		what, addr string
-		lis        *net.Listener
-	}{
-		{"gRPC", r.cfg.Listen, &r.lis}, {"HTTP", r.cfg.HTTPListen, &r.httpLis}, {"RESP", r.cfg.RESPListen, &r.respLis},
-		{"console", r.cfg.ConsoleListen, &r.pageLis},
-	} {
-		if one.addr == "" {
-			continue
-		}
-		lis, err := net.Listen("tcp", one.addr)
-		if err == nil && one.lis != &r.lis { // gRPC does it itself
-			lis, err = r.cfg.TLS.Listen(lis, rpc.OptionalClients)
-		}
-		if err != nil {
-			r.unlisten()
-			return fmt.Errorf("router: %s: %w", one.what, err)
-		}
-		*one.lis = lis
-	}
-	return nil
-}
-
-func (r *Router) unlisten() {
-	for _, lis := range []net.Listener{r.lis, r.httpLis, r.respLis, r.pageLis} {
-		if lis != nil {
-			_ = lis.Close()
-		}
-	}
-}
-
-// Addr is the gRPC front's address.
-func (r *Router) Addr() string { return r.lis.Addr().String() }
-
-// HTTPAddr is the HTTP front's address; "" without one.
-func (r *Router) HTTPAddr() string {
-	if r.httpLis == nil {
-		return ""
-	}
-	return r.httpLis.Addr().String()
-}
-
-// RESPAddr is the RESP front's address; "" without one.
-func (r *Router) RESPAddr() string {
-	if r.respLis == nil {
-		return ""
-	}
-	return r.respLis.Addr().String()
-}
-
 // Run serves until ctx ends, then lets calls in flight finish for at most
 // gate.StopBound, and returns nil. Otherwise it returns why a front failed.
 func (r *Router) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var tasks sync.WaitGroup
-	failed := make(chan error, 5)
+	failed := make(chan error, len(r.fronts)+1) // the fronts and the gossip
 	start := func(part func(context.Context) error) {
 		tasks.Go(func() {
 			if err := part(ctx); err != nil {
@@ -234,24 +181,15 @@ func (r *Router) Run(ctx context.Context) error {
 		<-ctx.Done()
 		r.leave()
 	})
-	start(func(ctx context.Context) error { return gate.Serve(ctx, r.srv, r.lis) })
-	if r.httpLis != nil {
-		start(r.serveHTTP)
-	}
-	if r.respLis != nil {
-		start(func(ctx context.Context) error {
-			return r.resp.Serve(ctx, r.respLis, gate.StopBound)
-		})
-	}
-	if r.pageLis != nil {
-		start(r.serveConsole)
+	for _, p := range r.fronts {
+		start(func(ctx context.Context) error { return p.serve(ctx, p.lis) })
 	}
 	if r.cfg.GossipListen != "" {
 		start(r.gossip)
 	}
 	tasks.Go(func() { r.watchCluster(ctx) })
 	tasks.Go(func() { r.watchQuorum(ctx) })
-	r.cfg.Logger.Info("router listens", "grpc", r.Addr(), "http", r.HTTPAddr(), "resp", r.RESPAddr(), "console", r.ConsoleAddr())
+	r.cfg.Logger.Info("router listens", r.logged()...)
 	tasks.Wait()
 	close(failed)
 	var errs []error
@@ -261,7 +199,8 @@ func (r *Router) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (r *Router) serveHTTP(ctx context.Context) error {
+// serveHTTP is the HTTP front of a listener.
+func (r *Router) serveHTTP(ctx context.Context, lis net.Listener) error {
 	srv := &http.Server{
 		Handler:           r.cfg.Traces.HTTP(gate.EndTests(newFront(r)), "/", "/livez", "/readyz", "/openapi.yaml"),
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
@@ -269,10 +208,10 @@ func (r *Router) serveHTTP(ctx context.Context) error {
 	}
 	gate.NewSeats(gate.FilesFor(maxHTTPConns, httpShare), r.cfg.Refused).Guard(srv)
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(r.httpLis) }()
+	go func() { failed <- srv.Serve(lis) }()
 	select {
 	case err := <-failed:
-		return fmt.Errorf("serve HTTP on %s: %w", r.httpLis.Addr(), err)
+		return fmt.Errorf("serve HTTP on %s: %w", lis.Addr(), err)
 	case <-ctx.Done():
 	}
 	bound, cancel := context.WithTimeout(context.Background(), gate.StopBound)

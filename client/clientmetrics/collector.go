@@ -42,7 +42,7 @@ func (c collector) Describe(out chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c collector) Collect(out chan<- prometheus.Metric) {
 	s := c.of.Stats()
-	for d, n := range map[*prometheus.Desc]uint64{retries: s.Retries, pauses: s.Pauses, fallbackIDs: s.FallbackIDs} {
+	for d, n := range map[*prometheus.Desc]uint64{retries: s.Retries, pauses: s.Pauses, fallbackIDs: s.Fallback.IDs} {
 		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n))
 	}
 	out <- prometheus.MustNewConstMetric(version, prometheus.GaugeValue, float64(s.RouteVersion))

@@ -17,7 +17,7 @@ func (s stats) Stats() client.Stats { return client.Stats(s) }
 func TestEveryFigureOfTheStatsIsCollected(t *testing.T) {
 	var _ clientmetrics.Source = (*client.Client)(nil)
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(clientmetrics.New(stats{Retries: 3, Pauses: 2, RouteVersion: 7, FallbackIDs: 11}))
+	registry.MustRegister(clientmetrics.New(stats{Retries: 3, Pauses: 2, RouteVersion: 7, Fallback: client.FallbackStats{IDs: 11}}))
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

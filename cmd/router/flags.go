@@ -11,7 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
 	"github.com/seqsvr/seqsvr/router"
-	"github.com/seqsvr/seqsvr/router/line/resp"
+	"github.com/seqsvr/seqsvr/router/line"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -47,8 +47,8 @@ func flags() (*pflag.FlagSet, *options) {
 	fs.DurationVar(&o.UnreadyAfter, "unready-after", router.DefaultUnreadyAfter, "for how long no AllocSvr must have answered before this router says that it is not ready, at least 1s")
 	fs.IntVar(&o.MaxInWork, "max-in-work", router.DefaultMaxInWork, "`keys` of calls in work, each call counting 64 more, beyond which calls are refused as overloaded; at least 10,064; changes at SIGHUP")
 	fs.IntVar(&o.HTTPMaxBody, "http-max-body", router.DefaultHTTPMaxBody, "`bytes` of the largest body of an HTTP request; changes at SIGHUP")
-	fs.IntVar(&o.RESPMaxConns, "resp-max-conns", resp.DefaultMaxConns, "how many `connections` clients of Redis may have at a time; changes at SIGHUP")
-	fs.IntVar(&o.RESPMaxPipeline, "resp-max-pipeline", resp.DefaultMaxPipeline, "how many `commands` of such a connection are answered together; changes at SIGHUP")
+	fs.IntVar(&o.RESPMaxConns, "resp-max-conns", line.DefaultMaxConns, "how many `connections` clients of Redis may have at a time; changes at SIGHUP")
+	fs.IntVar(&o.RESPMaxPipeline, "resp-max-pipeline", line.DefaultMaxPipeline, "how many `commands` of such a connection are answered together; changes at SIGHUP")
 	fs.StringVar(&o.GossipListen, "gossip-listen", "", "membership `address`, host:port; empty: no membership")
 	fs.StringSliceVar(&o.GossipJoin, "gossip-join", nil, "membership `addresses` of other nodes; empty: none, others join this one")
 	fs.StringVar(&o.GossipProfile, "gossip-profile", "fast", "timings of the membership: fast, lan or wan")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// rooms are the packages inside allocsvr and internal/sdk, each with those that it may import. allocsvr
-// itself wires its rooms, as client does the others, and none of them imports it.
+// rooms are the packages inside allocsvr, internal/sdk and router, each with those that it may import. allocsvr
+// and router themselves wire their rooms, as client does the others, and none of them imports it.
 var rooms = map[string][]string{
 	"allocsvr/ownership":               {},
 	"allocsvr/ownership/ownershiptest": {"allocsvr/ownership"},
@@ -36,14 +36,20 @@ var rooms = map[string][]string{
 	"internal/sdk/call":   {"internal/sdk/route", "internal/sdk/stream"},
 	"internal/sdk/route":  {},
 	"internal/sdk/stream": {},
+
+	"router/line":          {},
+	"router/line/linetest": {"router/line"},
+	"router/line/resp":     {"router/line"},
 }
 
 // wirers are the folders that wire rooms. No room imports one.
-var wirers = map[string]string{"allocsvr": "allocsvr", "internal/sdk": "client"}
+var wirers = map[string]string{"allocsvr": "allocsvr", "internal/sdk": "client", "router": "router"}
 
 func TestTheRoomsOfAllocsvrImportDownOnly(t *testing.T) { importDownOnly(t, "allocsvr") }
 
 func TestTheRoomsOfTheSDKImportDownOnly(t *testing.T) { importDownOnly(t, "internal/sdk") }
+
+func TestTheRoomsOfTheRouterImportDownOnly(t *testing.T) { importDownOnly(t, "router") }
 
 // importDownOnly judges all rooms of a house.
 func importDownOnly(t *testing.T, house string) {

@@ -41,7 +41,7 @@ var batchMutants = []mutant{
 		{"	if c.state == Owned && c.target > 0 {\n", "	if c.state == Owned && c.target > 0 && false {\n"}}},
 	{rule: "batch-ids", name: "IDs are drawn for a caller who will have gone", file: "allocsvr/globalid/workers/lease.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 		{"most > 0 && uint64(count) > most {", "most > 0 && uint64(count) > most && false {"}}},
-	{rule: "batch-ids", name: "IDs of a pipeline are refused together", file: "router/line/resp/pipeline.go", in: []string{"router/line/resp"}, edits: []edit{
+	{rule: "batch-ids", name: "IDs of a pipeline are refused together", file: "router/line/pipeline.go", in: []string{"router/line/resp"}, edits: []edit{
 		{"errors.Is(err, seq.ErrTickUsedUp) && len(part) > 1 {", "errors.Is(err, seq.ErrTickUsedUp) && len(part) > seq.MaxIDs {"}}},
 	{rule: "batch-fronts", name: "a space that keeps no ids refuses the batches beside its own", file: "allocsvr/api/batch.go", in: []string{"allocsvr/api"}, edits: []edit{
 		{" || errors.Is(err, seq.ErrIDNotKept) {", " {"}}},

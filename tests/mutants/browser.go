@@ -23,16 +23,16 @@ var browserMutants = []mutant{
 		{"		if name == \"Accept\" {\n", "		if false {\n"}}},
 	{rule: "leaf-is-for-programs", name: "Leaf's paths take numbers without --leaf", file: "router/front.go", in: []string{"router"}, edits: []edit{
 		{"	if !f.leaf {\n", "	if false {\n"}}},
-	{rule: "commands-have-one-budget", name: "connections draw nothing for what they hold", file: "router/line/resp/purse.go", in: []string{"router/line/resp"}, edits: []edit{
+	{rule: "commands-have-one-budget", name: "connections draw nothing for what they hold", file: "router/line/purse.go", in: []string{"router/line"}, edits: []edit{
 		{"	if p.denied = want != p.drawn && !p.of.Draw(p.address, int64(want-p.drawn)); p.denied {\n", "	if false {\n"}}},
-	{rule: "commands-have-one-budget", name: "one address holds all", file: "internal/wire/gate/budget.go", in: []string{"router/line/resp"}, edits: []edit{
+	{rule: "commands-have-one-budget", name: "one address holds all", file: "internal/wire/gate/budget.go", in: []string{"router/line"}, edits: []edit{
 		{"b.used+n > b.most || b.by[host]+n > b.each", "b.used+n > b.most"}}},
 	{rule: "commands-have-one-budget", name: "what a transaction keeps is free", file: "router/line/resp/transaction.go", in: []string{"router/line/resp"}, edits: []edit{
 		{"s.tx.bytes+bytes", "s.tx.bytes"}}},
-	{rule: "strangers-send-little", name: "a connection before AUTH sends as much as others", file: "router/line/resp/session.go", in: []string{"router/line/resp"}, edits: []edit{
+	{rule: "strangers-send-little", name: "a connection before AUTH sends as much as others", file: "router/line/resp/dialect.go", in: []string{"router/line/resp"}, edits: []edit{
 		{"	s.parser.small = s.conn.Stranger()\n", "	s.parser.small = false\n"}}},
-	{rule: "strangers-send-little", name: "a connection before AUTH stays", file: "router/line/resp/conn.go", in: []string{"router/line/resp"}, edits: []edit{
-		{"	return now.Sub(c.begun) >= c.server.waits.stranger && c.Stranger()\n", "	return false\n"}}},
+	{rule: "strangers-send-little", name: "a connection before AUTH stays", file: "router/line/conn.go", in: []string{"router/line"}, edits: []edit{
+		{"	return now.Sub(c.begun) >= c.server.waits.Stranger && c.Stranger()\n", "	return false\n"}}},
 	{rule: "idle-connections-yield", name: "a full listener refuses callers", file: "internal/wire/gate/seats.go", in: []string{"internal/wire/gate"}, edits: []edit{
 		{"	if oldest := s.silent.Front(); oldest != nil {\n", "	if oldest := s.silent.Front(); false && oldest != nil {\n"}}},
 	{rule: "idle-connections-yield", name: "a connection with calls yields as one without", file: "internal/wire/gate/seats.go", in: []string{"internal/wire/gate"}, edits: []edit{

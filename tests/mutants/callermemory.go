@@ -14,6 +14,6 @@ var callerMemoryMutants = []mutant{
 		{"limit, err = maxStranger, errStranger", "err = errStranger"}}},
 	{rule: "callers-memory-is-bounded", name: "an empty message takes what it travels as", file: "internal/wire/gate/unpacked.go", in: []string{"internal/wire/gate"}, edits: []edit{
 		{"return structCost + unpackedIn", "return unpackedIn"}}},
-	{rule: "callers-memory-is-bounded", name: "connections that never call stay", file: "internal/wire/gate/newcomers.go", in: []string{"internal/wire/gate"}, edits: []edit{
-		{"		oldest.drop(rpc.RefusedConnections)\n", ""}}},
+	{rule: "callers-memory-is-bounded", name: "connections that never call stay", file: "internal/wire/gate/seats.go", in: []string{"internal/wire/gate"}, edits: []edit{
+		{" || s.silent.Len() >= s.quiet", ""}}},
 }

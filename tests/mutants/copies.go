@@ -34,7 +34,9 @@ var copyMutants = []mutant{
 		{"	if c := a.Accepted.Compare(b.Accepted); c < 0 || c == 0 && a.PayloadMax < b.PayloadMax {\n", "	if a.PayloadMax < b.PayloadMax {\n"}}},
 	{rule: "exact-settle", name: "a copy is taken though its promise was refused", file: "storesvr/acceptor/care.go", in: []string{"storesvr/acceptor"}, edits: []edit{
 		{"	if err != nil || !take {", "	if !take {"}}},
-	{rule: "exact-journal", name: "a start trusts a batch that is not on the disk", file: "storesvr/journal/load.go", in: []string{"storesvr/journal"}, edits: []edit{
+	{rule: "exact-journal", name: "a batch is answered before it is on the disk", file: "storesvr/journal/journal.go", in: []string{"storesvr/journal"}, sim: true, edits: []edit{
+		{"	if err := f.Sync(); err != nil {\n		return fmt.Errorf(\"sync batch %d: %w\", j.number, err)\n	}\n", ""}}},
+	{rule: "exact-journal", name: "a start trusts a batch that is not on the disk", file: "storesvr/journal/load.go", in: []string{"storesvr/journal"}, sim: true, edits: []edit{
 		{"			if err := f.Sync(); err != nil {\n", "			if err := error(nil); err != nil {\n"}}},
 	{rule: "exact-settle", name: "a voter takes a copy below its promise", file: "storesvr/acceptor/care.go", in: []string{"storesvr/acceptor"}, edits: []edit{
 		{"(learner || !whole.At().Epoch.Less(reg.state().Promised))", "true"}}},

@@ -51,14 +51,14 @@ var frontMutants = []mutant{
 	{rule: "drain-waits-for-moves", name: "a drain ends while sections are on their way",
 		file: "cmd/seqctl/ctl/await.go", in: []string{"cmd/seqctl/ctl"}, edits: []edit{
 			{"	case moving > 0:\n", "	case moving > 0 && false:\n"}}},
-	{rule: "replies-keep-their-order", name: "a connection is read while its commands are answered", file: "router/line/resp/loop_linux.go", in: []string{"router/line/resp"}, edits: []edit{
+	{rule: "replies-keep-their-order", name: "a connection is read while its commands are answered", file: "router/line/loop_linux.go", in: []string{"router/line"}, edits: []edit{
 		{"	if c.state.Or(news)&busy != 0 {\n", "	if c.state.Or(news); false {\n"}}},
-	{rule: "replies-not-taken-stop-reading", name: "a connection that takes no replies is read", file: "router/line/resp/loop_linux.go", in: []string{"router/line/resp"}, edits: []edit{
+	{rule: "replies-not-taken-stop-reading", name: "a connection that takes no replies is read", file: "router/line/loop_linux.go", in: []string{"router/line"}, edits: []edit{
 		{"	if len(c.out) > 0 || c.fault != nil ||", "	if c.fault != nil ||"}}},
-	{rule: "half-commands-end", name: "each byte prolongs a command that does not end", file: "router/line/resp/loop_linux.go", in: []string{"router/line/resp"}, edits: []edit{
+	{rule: "half-commands-end", name: "each byte prolongs a command that does not end", file: "router/line/loop_linux.go", in: []string{"router/line"}, edits: []edit{
 		{"		if !open {\n", "		if open {\n"}}},
-	{rule: "ids-fit-javascript", name: "a snowflake ID is an integer reply", file: "router/line/resp/session.go", in: []string{"router/line/resp"}, edits: []edit{
-		{"	case o.Kind == TakeID:\n", "	case false:\n"}}},
+	{rule: "ids-fit-javascript", name: "a snowflake ID is an integer reply", file: "router/line/resp/dialect.go", in: []string{"router/line/resp"}, edits: []edit{
+		{"	case o.Kind == line.TakeID:\n", "	case false:\n"}}},
 	{rule: "transactions-are-whole", name: "EXEC carries out what is left of a broken transaction", file: "router/line/resp/transaction.go", in: []string{"router/line/resp"}, edits: []edit{
 		{"	if tx.broken {\n", "	if false {\n"}}},
 	{rule: "transactions-are-whole", name: "EXEC takes though a command of it is not allowed", file: "router/line/resp/transaction.go", in: []string{"router/line/resp"}, edits: []edit{

@@ -20,7 +20,7 @@ var onceMutants = []mutant{
 		{"	if err := space.KeepsIDs(); err != nil {\n		return nil, err\n	}\n	out :=", "	out :="}}},
 	{rule: "ordinary-spaces-refuse-ids", name: "the SDK sends an id that is not kept", file: "seq/take.go", in: []string{"client"}, edits: []edit{
 		{"	return space.KeepsIDs()\n", "	return nil\n"}}},
-	{rule: "ordinary-spaces-refuse-ids", name: "a pipeline is refused with the ids in it", file: "router/line/resp/pipeline.go", in: []string{"router/line/resp"}, edits: []edit{
+	{rule: "ordinary-spaces-refuse-ids", name: "a pipeline is refused with the ids in it", file: "router/line/pipeline.go", in: []string{"router/line/resp"}, edits: []edit{
 		{"	case TakeTag, TakeID:\n", "	case TakeTag, TakeID, TakeOnce:\n"},
 		{"	for _, g := range groups(ops, TakeOnce, space) {\n		p.calls = append(p.calls, func(ctx context.Context) { p.sequences(ctx, g) })\n	}\n", ""}}},
 	{rule: "retry-repeats-its-id", name: "the retry of a single take has an id of its own", file: "internal/sdk/call/next.go", in: []string{"client"}, edits: []edit{
@@ -36,7 +36,7 @@ var onceMutants = []mutant{
 	{rule: "retry-repeats-its-id", name: "a router drops the ids of a batch", file: "router/idempotent.go", in: []string{"router"}, edits: []edit{
 		{"	if len(b.IDs) == 0 {\n", "	if len(b.IDs) >= 0 {\n"}}},
 	{rule: "retry-repeats-its-id", name: "an ID of Redis is read and dropped", file: "router/line/resp/idempotent.go", in: []string{"router/line/resp"}, edits: []edit{
-		{"	o.Kind, o.Once.Request.ID = TakeOnce, id\n", ""}}},
+		{"	o.Kind, o.Once.Request.ID = line.TakeOnce, id\n", ""}}},
 	{rule: "retry-repeats-its-id", name: "numbers that were taken near have no id", file: "internal/sdk/call/local.go", in: []string{"client"}, edits: []edit{
 		{"o.Where() == nil || o.Named() {", "o.Where() == nil {"}}},
 	{rule: "conflict-carries-the-original", name: "a call's conflict says nothing", file: "internal/wire/rpc/errors.go", in: []string{"allocsvr/api"}, edits: []edit{

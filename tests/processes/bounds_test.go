@@ -137,29 +137,33 @@ func attacks() []attack {
 
 func testBounds(t *testing.T, secure bool) {
 	needsProc(t)
+	for _, attack := range attacks() {
+		t.Run(attack.name, func(t *testing.T) { testBound(t, secure, attack) })
+	}
+}
+
+func testBound(t *testing.T, secure bool, attack attack) {
 	c := start(t, func(cfg *localcluster.Config) { cfg.Secure = secure })
 	admin := c.Addrs(localcluster.RoleAlloc)[0]
 	taker := polite(t, c)
-	for _, attack := range attacks() {
-		var all sync.WaitGroup
-		for _, at := range targets(c) {
-			for range 64 {
-				all.Go(func() {
-					if f := openFrames(t, c, at.Addr); f != nil {
-						attack.run(f, at)
-					}
-				})
-			}
+	var all sync.WaitGroup
+	for _, at := range targets(c) {
+		for range 64 {
+			all.Go(func() {
+				if f := openFrames(t, c, at.Addr); f != nil {
+					attack.run(f, at)
+				}
+			})
 		}
-		answers(t, c, admin)
-		all.Wait()
-		answers(t, c, admin)
-		for name, at := range targets(c) {
-			got := resident(t, at.ServingPid())
-			t.Logf("%s at the %s: %d MiB", attack.name, name, got/mib)
-			if got > mostResident {
-				t.Errorf("%s: the %s had %d MiB, want at most %d", attack.name, name, got/mib, mostResident/mib)
-			}
+	}
+	answers(t, c, admin)
+	all.Wait()
+	answers(t, c, admin)
+	for name, at := range targets(c) {
+		got := resident(t, at.ServingPid())
+		t.Logf("the %s had %d MiB", name, got/mib)
+		if got > mostResident {
+			t.Errorf("the %s had %d MiB, want at most %d", name, got/mib, mostResident/mib)
 		}
 	}
 	if err := taker.stopped(); err != nil {

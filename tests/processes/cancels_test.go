@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
@@ -98,8 +99,8 @@ func (h histogram) within(share float64) float64 {
 }
 
 // politely makes 100 calls a second until stop, and counts those that failed.
-func politely(t *testing.T, addr string) (failed *atomic.Int64, stop func()) {
-	client, failed := pb.NewSequenceClient(dialed(t, addr)), new(atomic.Int64)
+func politely(t *testing.T, conn *grpc.ClientConn) (failed *atomic.Int64, stop func()) {
+	client, failed := pb.NewSequenceClient(conn), new(atomic.Int64)
 	ctx, cancel := context.WithCancel(context.Background())
 	var calls sync.WaitGroup
 	calls.Go(func() {
@@ -124,6 +125,19 @@ func politely(t *testing.T, addr string) (failed *atomic.Int64, stop func()) {
 	stop = func() { once.Do(func() { cancel(); calls.Wait() }) }
 	t.Cleanup(stop)
 	return failed, stop
+}
+
+// loggedBy counts a text in the logs of all daemons.
+func loggedBy(t *testing.T, c *localcluster.Cluster, what string) (n int) {
+	t.Helper()
+	for _, p := range c.Processes() {
+		text, err := os.ReadFile(p.Log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += strings.Count(string(text), what)
+	}
+	return n
 }
 
 // resetting opens calls and cancels them as fast as the server lets it, on one connection after the
@@ -167,22 +181,12 @@ func TestConnectionsThatResetTheirCallsAreClosedAndHarmNobody(t *testing.T) {
 	polite := func() histogram {
 		return histogramOf(t, metricsOf(t, router), "seq_grpc_server_call_seconds", `method="`+pb.Sequence_Next_FullMethodName+`"`)
 	}
-	failed, stop := politely(t, c.GRPC())
+	failed, stop := politely(t, dialed(t, c.GRPC()))
 	first := polite()
 	harness.Until(t, "the polite caller is served alone", func() bool { return polite().since(first)[10] >= 100 })
 	alone := polite()
 
-	lost := func() (n int) {
-		for _, p := range c.Processes() {
-			text, err := os.ReadFile(p.Log)
-			if err != nil {
-				t.Fatal(err)
-			}
-			n += strings.Count(string(text), "leases lost")
-		}
-		return n
-	}
-	before, until := lost(), time.Now().Add(during)
+	before, until := loggedBy(t, c, "leases lost"), time.Now().Add(during)
 	var closed atomic.Int64
 	var attack sync.WaitGroup
 	for range conns {
@@ -215,12 +219,19 @@ func TestConnectionsThatResetTheirCallsAreClosedAndHarmNobody(t *testing.T) {
 	if quickest > time.Second {
 		t.Errorf("the status took %v", quickest)
 	}
-	if got := lost(); got != before {
+	if got := loggedBy(t, c, "leases lost"); got != before {
 		t.Errorf("leases were lost %d times", got-before)
 	}
+	allAlive(t, c)
+}
+
+// allAlive waits until all nodes are taken for alive.
+func allAlive(t *testing.T, c *localcluster.Cluster) {
+	t.Helper()
+	admin := pb.NewAdminClient(dialed(t, c.Addrs(localcluster.RoleAlloc)[0]))
 	harness.Until(t, "all nodes are taken for alive", func() bool {
 		status, err := admin.Status(harness.Within(t), &pb.StatusRequest{})
-		return err == nil && !slices.ContainsFunc(status.GetMembers(), func(m *pb.MemberStatus) bool { return m.GetState() != "alive" })
+		return err == nil && len(status.GetMembers()) == len(c.Nodes) && !slices.ContainsFunc(status.GetMembers(), func(m *pb.MemberStatus) bool { return m.GetState() != "alive" })
 	})
 }
 

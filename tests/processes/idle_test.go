@@ -2,16 +2,23 @@ package processes
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"golang.org/x/net/http2"
+	"google.golang.org/grpc"
+
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/tests/harness"
 )
 
@@ -67,6 +74,16 @@ func redis(t *testing.T, addr, command, want string) {
 	}
 }
 
+// withFiles lets each process of a role have so many files and connections.
+func withFiles(cfg *localcluster.Config, role localcluster.Role, files int) {
+	cfg.Wrap = func(name string, argv []string) []string {
+		if !strings.HasPrefix(name, string(role)) {
+			return argv
+		}
+		return append([]string{"/bin/sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$@"`, files), "sh"}, argv...)
+	}
+}
+
 // TestIdleConnectionsKeepNobodyFromARouter opens more connections than the router may have files,
 // at both fronts. The gRPC front and gossip stopped, too.
 func TestIdleConnectionsKeepNobodyFromARouter(t *testing.T) {
@@ -74,12 +91,7 @@ func TestIdleConnectionsKeepNobodyFromARouter(t *testing.T) {
 	const files, idle = 480, 600 // idle ones at each front
 	c := start(t, func(cfg *localcluster.Config) {
 		cfg.RESP = "127.0.0.1:0"
-		cfg.Wrap = func(name string, argv []string) []string {
-			if !strings.HasPrefix(name, "router") {
-				return argv
-			}
-			return append([]string{"/bin/sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$@"`, files), "sh"}, argv...)
-		}
+		withFiles(cfg, localcluster.RoleRouter, files)
 	})
 	router := c.Processes(localcluster.RoleRouter)[0]
 	served(t, router.Addr)
@@ -113,4 +125,66 @@ func TestIdleConnectionsKeepNobodyFromARouter(t *testing.T) {
 	take(&http.Client{Timeout: harness.Patience, Transport: &http.Transport{DisableKeepAlives: true}})
 	redis(t, router.RESP, "INCR seq:1", ":")
 	served(t, router.Addr)
+}
+
+// Three times as many connections as a daemon may have files come to its gRPC port and never call. Every
+// second one completes the handshake of HTTP/2. They are closed, and no other connection is: callers,
+// gossip, leases and the admin listener go on.
+func TestConnectionsThatNeverCallTakeNoFilesOfOthers(t *testing.T) {
+	for _, role := range []localcluster.Role{localcluster.RoleRouter, localcluster.RoleStore, localcluster.RoleAlloc} {
+		t.Run(string(role), func(t *testing.T) { testSilent(t, role) })
+	}
+}
+
+func testSilent(t *testing.T, role localcluster.Role) {
+	needsProc(t)
+	const files, idle = 480, 1500
+	c := start(t, func(cfg *localcluster.Config) {
+		withAdmin(cfg, role)
+		withFiles(cfg, role, files)
+	})
+	at := c.Processes(role)[0]
+	served(t, c.GRPC())
+	var dials atomic.Int64
+	conn, err := rpc.Dial(c.GRPC(), grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+		dials.Add(1)
+		return new(net.Dialer).DialContext(ctx, "tcp", addr)
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if _, err := pb.NewSequenceClient(conn).Next(harness.Within(t), &pb.NextRequest{Id: &pb.NextRequest_Uid{Uid: 42}}); err != nil {
+		t.Fatal(err)
+	}
+	failed, stop := politely(t, conn)
+	before := loggedBy(t, c, "leases lost")
+	var ended atomic.Int64
+	for i := range idle {
+		conn, err := net.DialTimeout("tcp", at.Addr, harness.Patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		if i%2 == 0 {
+			_, _ = io.WriteString(conn, http2.ClientPreface+"\x00\x00\x00\x04\x00\x00\x00\x00\x00") // and empty settings
+		}
+		go func() { _, _ = io.Copy(io.Discard, conn); ended.Add(1) }()
+	}
+	_ = metricsOf(t, at)
+	served(t, c.GRPC())
+	answers(t, c, c.Addrs(localcluster.RoleAlloc)[0])
+	run(t, "seqctl", "status", "--addr", c.GRPC()).Want(t, 0)
+	harness.Until(t, "connections that never call are closed", func() bool { return ended.Load() >= idle-files })
+	stop()
+	if n := failed.Load(); n > 0 {
+		t.Errorf("%d calls of a polite caller failed", n)
+	}
+	if n := dials.Load(); n != 1 {
+		t.Errorf("the polite caller connected %d times, want once", n)
+	}
+	if now := loggedBy(t, c, "leases lost"); now != before {
+		t.Errorf("leases were lost %d times", now-before)
+	}
+	allAlive(t, c)
 }

@@ -283,7 +283,7 @@ func TestNoSnowflakeIDTwiceOverKilledProcessesAnExhaustedPoolAndCallersOnTheirOw
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sdk.Close() })
-	harness.Until(t, "a worker id to fall back on", func() bool { return sdk.FallbackStats().Windows > 0 })
+	harness.Until(t, "a worker id to fall back on", func() bool { return sdk.Stats().Fallback.Windows > 0 })
 	harness.Until(t, "one of the router", func() bool { return routerHasWindow(t, c) })
 	book := &idLedger{ids: map[string][]int64{}, by: map[string]int{}}
 	stop := callers(t, c, sdk, book)

@@ -173,7 +173,7 @@ func (b *binding) connect() (ended func()) {
 	}
 }
 
-// once is one life of a binder, which dies with its host.
+// once plays one life of a binder, which dies with its host.
 func (b *binding) once(ctx context.Context, h *host) {
 	b.mu.Lock()
 	if !h.up {
@@ -303,7 +303,9 @@ func (b *binding) adopt(bound []*host) {
 	id.Members = bound[0].disk.meta().Members.List
 	id.Ref.MembersHash = quorum.MembersHash(id.Members)
 	b.stats.Orders["bind"]++
-	b.stats.Orders["bind to a second store"] += second
+	if second > 0 {
+		b.stats.Orders["bind to a second store"] += second
+	}
 	b.trace.add("new stores are bound: %v", id.Members)
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestSeveralThatBindNewStoresMakeOneCluster is a look at many beginnings of runs, in which stores
-// that were made twice are bound by several at once.
+// TestSeveralThatBindNewStoresMakeOneCluster looks at many beginnings of runs, in which several bind
+// stores at once that were made twice.
 func TestSeveralThatBindNewStoresMakeOneCluster(t *testing.T) {
 	runs := 100
 	if testing.Short() {

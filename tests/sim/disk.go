@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -30,11 +31,16 @@ var (
 type content struct {
 	meta      disk.Meta
 	registers map[seq.Register]acceptor.State
-	copies    map[seq.SectionID]*exact.Copy // of the sections of exact spaces
+	copies    map[seq.SectionID]*exact.Copy // of the sections of exact spaces; with files, as they began
+	files     *platter                      // of the real journal, in runs that have it
 }
 
 func (c content) clone() content {
-	c.registers, c.copies = maps.Clone(c.registers), c.cloned()
+	if c.meta.Journal != nil {
+		journal := *c.meta.Journal
+		c.meta.Journal = &journal
+	}
+	c.registers, c.copies, c.files = maps.Clone(c.registers), c.cloned(), c.files.clone()
 	return c
 }
 
@@ -87,10 +93,14 @@ type simDisk struct {
 	full     bool
 	failNext error  // of the next commit
 	fate     string // of a commit that is cut off: kept or lost; if empty, either
+
+	dark bool       // the power was cut since the process ended
+	torn *rand.Rand // what a power cut leaves
 }
 
 func newDisk(w *world, h *host) *simDisk {
-	return &simDisk{w: w, h: h, highest: map[seq.Register]uint64{}, peaks: map[string]map[seq.Register]uint64{}, lasts: map[seq.UID]uint64{}}
+	return &simDisk{w: w, h: h, highest: map[seq.Register]uint64{}, peaks: map[string]map[seq.Register]uint64{}, lasts: map[seq.UID]uint64{},
+		torn: rand.New(rand.NewPCG(w.opts.Seed, 0x70b4+uint64(h.index)))}
 }
 
 // peak notes that the disk has a max. Needs d.mu.
@@ -131,6 +141,7 @@ func (d *simDisk) format(uuid string, members *disk.Members) {
 	for _, r := range seq.FixedRegisters() {
 		d.now.registers[r] = acceptor.State{}
 	}
+	d.lay()
 	d.old = nil
 }
 
@@ -142,6 +153,7 @@ func (d *simDisk) install(c content) {
 	d.w.check.eras.home(c.meta.UUID, d.h)
 	c.meta.Format, c.meta.Key = disk.Format, keyOf(c.meta.UUID)
 	d.now, d.old, d.gate, d.told = c, nil, 0, 0
+	d.lay()
 	for r, st := range c.registers {
 		d.peak(r, st.Max)
 	}
@@ -150,10 +162,15 @@ func (d *simDisk) install(c content) {
 // keyOf is the key of the seals of a store.
 func keyOf(uuid string) []byte { return []byte("key of " + uuid) }
 
-// open counts the boot, as disk.Open does.
-func (d *simDisk) open() (disk.Meta, map[seq.Register]acceptor.State, map[seq.SectionID]*exact.Copy) {
+// open counts the boot, as disk.Open does, for a process that lives until dead is closed.
+func (d *simDisk) open(dead chan struct{}) (*database, disk.Meta, map[seq.Register]acceptor.State, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	db := &database{d: d, dead: dead, copies: d.now.cloned()}
+	var err error
+	if db.journal, err = d.read(); err != nil {
+		return nil, disk.Meta{}, nil, fmt.Errorf("journal of %s: %w", d.h.name, err)
+	}
 	d.now.meta.BootCount++
 	d.now.meta.Commits++
 	meta := d.now.meta
@@ -161,7 +178,7 @@ func (d *simDisk) open() (disk.Meta, map[seq.Register]acceptor.State, map[seq.Se
 		journal := *meta.Journal
 		meta.Journal = &journal
 	}
-	return meta, maps.Clone(d.now.registers), d.now.cloned()
+	return db, meta, maps.Clone(d.now.registers), nil
 }
 
 // remember keeps the content as something that may be put back later.

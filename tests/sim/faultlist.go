@@ -19,7 +19,7 @@ func init() { // not in place: a fault may arm others
 		"lossy": injectWeather, "dup": injectWeather, "delay": injectWeather,
 		"rate": injectRate, "jump": injectJump, "anhour": injectAnHour,
 		"slowdisk": injectDisk, "full": injectDisk, "eio": injectDisk, "enospc": injectDisk,
-		"power": injectPower, "stopall": injectStopAll,
+		"power": injectPower, "outage": injectOutage, "stopall": injectStopAll,
 		"strand": injectStrand, "lag": injectLag, "late": injectLate, "astray": injectAstray, "twin": injectTwin,
 		"old": injectLoss, "empty": injectLoss, "torn": injectLoss,
 		"rewind": injectRewind, "seesaw": injectSeesaw,

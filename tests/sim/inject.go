@@ -162,10 +162,7 @@ func injectDisk(w *world, f Fault) {
 
 // injectPower cuts the power of all stores at one moment.
 func injectPower(w *world, f Fault) {
-	for _, h := range w.hosts.of(storeHost) {
-		w.procs.kill(h, 0)
-		w.later(f.For, func() { w.procs.start(h) })
-	}
+	injectOutage(w, Fault{For: f.For})
 }
 
 // injectBlackout ends all processes of the Set of a host at one moment.

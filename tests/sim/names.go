@@ -113,6 +113,9 @@ func injectRehash(w *world, _ Fault) {
 // extras are faults with a random source of their own, so that older seeds keep their faults: string keys
 // that are hashed again, and in runs with operators the wall clock of one store.
 func extras(o Options) (out []Fault) {
+	if o.Torn {
+		out = outages(o)
+	}
 	rng := rand.New(rand.NewPCG(o.Seed, 0xe87a))
 	for at := o.Calm; at < o.Length; at += time.Duration(20+rng.IntN(100)) * time.Second {
 		if o.Rehash {

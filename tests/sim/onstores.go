@@ -209,10 +209,13 @@ func (b *onStores) open(h *host, over chan struct{}) {
 	h.boot()
 	life, dead := h.life, h.dead
 	over = h.over
-	meta, registers, copies := h.disk.open()
-	db := &database{d: h.disk, dead: h.fence, copies: copies}
+	db, meta, registers, err := h.disk.open(h.fence)
 	b.mu.Unlock()
-
+	if err != nil {
+		b.w.check.broken("X", "%v", err)
+		close(over)
+		return
+	}
 	r, err := storesvr.NewReplica(storesvr.Config{
 		MaxLease: allocsvr.MaxLease, NearFull: nearFull, Logger: b.logger(h.name), Clock: h.clock, Wall: h.clock.Wall,
 	}, db, meta, registers)

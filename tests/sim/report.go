@@ -42,6 +42,7 @@ func (r *Report) Add(one Result) {
 	s.Handoffs += o.Handoffs
 	s.Steps += o.Steps
 	s.Folded += o.Folded
+	s.Torn += o.Torn
 	s.Numbers += o.Numbers
 	s.IDs += o.IDs
 	s.Lent += o.Lent

@@ -35,6 +35,7 @@ type Options struct {
 	// clock of one store wrong in runs with operators.
 	Rehash, StoreClock bool
 	Unbound            bool // the stores are bound first, by several at once, and some were made twice
+	Torn               bool // stores have the real journal, on disks that lose what was not synced
 	Late               bool // a space is added while it runs, with operators and one cluster
 	Scarce             bool // until all is healed, nodes have hardly any memory for counters, and fold them
 	Trace              bool // keep the events; Result.Events reads them
@@ -119,6 +120,8 @@ func OptionsOf(seed uint64) Options {
 	o.Late = o.Care && rng.IntN(2) == 0
 	rng = rand.New(rand.NewPCG(seed, 0xb17d))
 	o.Unbound = rng.IntN(3) == 0
+	rng = rand.New(rand.NewPCG(seed, 0x70a5))
+	o.Torn = rng.IntN(3) == 0
 	return o
 }
 
@@ -126,6 +129,7 @@ func OptionsOf(seed uint64) Options {
 func (o Options) On(e Engine) Options {
 	o.Engine = cmp.Or(e, StoreEngine)
 	o.Care = o.Care && o.Engine != EtcdEngine
+	o.Torn = o.Torn && o.Engine != EtcdEngine
 	o.Late, o.Unbound = o.Late && o.Engine == StoreEngine, o.Unbound && o.Engine == StoreEngine
 	if o.Engine == EtcdEngine && o.Stores%2 == 0 { // members of an etcd are odd in number
 		o.Stores--
@@ -141,6 +145,7 @@ type Stats struct {
 	Events, Messages, Lost, Duplicated, Commits uint64
 	Takeovers, Handoffs, Steps                  uint64
 	Folded                                      uint64 // blocks of counters
+	Torn                                        uint64 // power cuts that lost what was not synced
 	Numbers, IDs                                uint64
 	Lent                                        uint64 // IDs made by clients of what they were lent
 	Faults                                      map[string]int

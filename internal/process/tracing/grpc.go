@@ -53,7 +53,8 @@ func (t *Tracer) ServerOptions() []grpc.ServerOption {
 }
 
 // DialOptions put a span around each unary call that is made for a traced one, and send
-// the trace's context along. Streams are left alone. None for nil.
+// the trace's context along. Streams are left alone,
+// because a message carries calls of many traces. None for nil.
 func (t *Tracer) DialOptions() []grpc.DialOption {
 	if t == nil {
 		return nil

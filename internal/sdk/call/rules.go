@@ -90,7 +90,7 @@ func (k *call) candidate(v *route.View, i int, t *tries) (s *route.Server, more 
 		if k.turn == 0 {
 			k.turn = table.Turn()
 		}
-		return k.seed(v, i, t, k.turn, step), step < table.LastPerRound()
+		return k.seed(v, i, t, k.turn, step)
 	default:
 		if step == 0 {
 			t.turn = table.Turn()
@@ -106,29 +106,30 @@ func (k *call) candidate(v *route.View, i int, t *tries) (s *route.Server, more 
 			return nodes[(t.turn+step)%len(nodes)], true
 		}
 		step -= len(nodes)
-		if s = k.seed(v, i, t, t.turn, step); slices.Contains(nodes, s) {
+		if s, more = k.seed(v, i, t, t.turn, step); slices.Contains(nodes, s) {
 			s = nil
 		}
-		return s, step < table.LastPerRound()
+		return s, more
 	}
 }
 
-// seed is an address of Config, at a step of a round that ends with them, if it is of the Set to
-// ask for key i; of another one, if that one's table is not known, since a NOT_OWNER may lead there,
-// or if it is a router's. The one that had the last answer for the Set comes before all others.
-func (k *call) seed(v *route.View, i int, t *tries, turn, step int) *route.Server {
-	s := k.c.table.Last(turn, t.round, step)
+// seed returns an address of Config at a step of a round that ends with them, and whether the round has that
+// step. The address is of the Set to ask for key i, or a router's, or of a Set whose table is not known, because
+// a NOT_OWNER may lead there. The server that had the last answer for the Set comes first. If the address is
+// none of these, the server is nil.
+func (k *call) seed(v *route.View, i int, t *tries, turn, step int) (s *route.Server, asks bool) {
+	s, asks = k.c.table.Last(turn, t.round, step)
 	if k.anySet() {
-		return s
+		return s, asks
 	}
 	of, in := s.Set(), k.in(v, i, t)
 	if relay := careOf(in).relay.Load(); relay != nil && k.rules.where == atOwner {
-		return relay
+		return relay, asks
 	}
 	if v.Alone() || of == in || of != nil && k.rules.where == atOwner && (in.Version() == 0 || k.space != nil && v.Router(s)) {
-		return s
+		return s, asks
 	}
-	return nil
+	return nil, asks
 }
 
 // relayed returns the Set to ask for key i if the server is an address of Config and no node of the Set,

@@ -6,10 +6,9 @@ import "github.com/seqsvr/seqsvr/seq"
 // callers that heard of one. It never blocks.
 func (t *Table) Refresh() { t.First().Poke() }
 
-// SetsOf returns the index of each key's Set in the present map, for the UIDs first and then for the string
-// keys. It returns nil if there is one Set, or if the space is unknown.
-func (t *Table) SetsOf(space string, uids []seq.UID, names []string) []int {
-	v := t.View()
+// SetsOf returns the index of each key's Set in the map, for the UIDs first and then for the string
+// keys. It returns nil if v is nil, if there is one Set, or if the space is unknown.
+func (v *View) SetsOf(space string, uids []seq.UID, names []string) []int {
 	if v == nil || v.Alone() {
 		return nil
 	}

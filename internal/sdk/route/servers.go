@@ -170,12 +170,11 @@ func (t *Table) Servers(to []*Server) []*Server {
 // Seeds are those at the addresses of Config. They must not be changed.
 func (t *Table) Seeds() []*Server { return t.servers.seeds }
 
-// Last is one of Seeds at a step of a round that ends with them: an indirect Client passes over all of
-// them in each round, others over one, and another in the next.
-func (t *Table) Last(turn, round, step int) *Server { return t.servers.last(turn, round, step) }
-
-// LastPerRound returns the number of Seeds that a round asks.
-func (t *Table) LastPerRound() int { return t.servers.perRound() }
+// Last returns one of Seeds at a step of a round that ends with them, and whether the round has that step. An
+// indirect Client passes over all Seeds in each round. Others ask one of them, and another in the next round.
+func (t *Table) Last(turn, round, step int) (s *Server, asks bool) {
+	return t.servers.last(turn, round, step), step < t.servers.perRound()
+}
 
 // Strangers reports whether all of Seeds are left out.
 func (t *Table) Strangers() bool { return t.servers.strangers() }

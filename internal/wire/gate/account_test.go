@@ -115,20 +115,3 @@ func TestAMessageOfManyEmptyOnesCountsAsWhatItUnpacksTo(t *testing.T) {
 		t.Errorf("1,000 UIDs count as %d bytes", n)
 	}
 }
-
-func TestConnectionsThatNeverCallMakeRoom(t *testing.T) {
-	a, n := newAccount(piece, piece), &newcomers{live: map[*traffic]bool{}}
-	var all []*traffic
-	for range maxNewcomers + 2 {
-		conn := drawing(t, a)
-		conn.fresh = n
-		all = append(all, conn)
-		if len(all) == 2 {
-			all[0].met()
-		}
-		n.add(conn)
-	}
-	if all[0].closed.Load() || !all[1].closed.Load() || all[2].closed.Load() {
-		t.Errorf("closed: the one that called %v, the oldest beside it %v, the next %v", all[0].closed.Load(), all[1].closed.Load(), all[2].closed.Load())
-	}
-}

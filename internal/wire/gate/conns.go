@@ -49,6 +49,10 @@ const (
 	// idleTimeout ends a connection that has had no call for so long. Callers connect again
 	// by themselves.
 	idleTimeout = 15 * time.Minute
+	// maxNewcomers bounds a server's connections that have had no call yet, and newcomersShare their share of
+	// the files of the process, in eighths.
+	maxNewcomers   = 1024
+	newcomersShare = 1
 	// maxHeader bounds the headers of one call in bytes, maxHeaders their names.
 	maxHeader  = 16 << 10
 	maxHeaders = 64
@@ -65,7 +69,7 @@ var (
 type traffic struct {
 	net.Conn
 	memory
-	fresh   *newcomers // nil counts none
+	seat    *Seat // nil has none
 	called  atomic.Bool
 	limit   int64 // of unfinished
 	refused *rpc.Refused
@@ -97,10 +101,10 @@ func (t *traffic) draw(control bool) error {
 	return t.account.draw(t, control)
 }
 
-// met notes that the connection had a call, or has closed.
+// met notes that the connection had a call.
 func (t *traffic) met() {
-	if t.fresh != nil && !t.called.Load() && !t.called.Swap(true) {
-		t.fresh.leave(t)
+	if t.seat != nil && !t.called.Load() && !t.called.Swap(true) {
+		t.seat.Called()
 	}
 }
 
@@ -141,7 +145,9 @@ func (t *traffic) address() string { return t.Conn.RemoteAddr().String() }
 func (t *traffic) Close() error {
 	if !t.closed.Swap(true) {
 		t.account.leave(t)
-		t.met()
+		if t.seat != nil {
+			t.seat.Leave()
+		}
 	}
 	t.forget()
 	return t.Conn.Close()
@@ -221,7 +227,7 @@ type counting struct {
 	limit   int64         // of the bytes of unfinished messages of one
 	all     *atomic.Int64 // bytes of replies that gRPC holds, of all
 	account *account
-	fresh   *newcomers
+	seats   *Seats
 	guard   *auth.Guard
 	// refused counts the connections that are closed. If nil, none is counted.
 	refused *rpc.Refused
@@ -235,12 +241,13 @@ func countingCreds(creds credentials.TransportCredentials, limit int, guard *aut
 	if creds == nil {
 		creds = insecure.NewCredentials()
 	}
-	return counting{creds, int64(limit), new(atomic.Int64), newAccount(memoryBudget, strangersBudget), &newcomers{live: map[*traffic]bool{}}, guard, by.refused, by, nil}
+	return counting{creds, int64(limit), new(atomic.Int64), newAccount(memoryBudget, strangersBudget),
+		silentSeats(FilesFor(maxNewcomers, newcomersShare), by.refused), guard, by.refused, by, nil}
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
 func (c counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	t := &traffic{Conn: raw, limit: c.limit, all: c.all, refused: c.refused, fresh: c.fresh, memory: memory{account: c.account}, answers: answers{observe: c.answered}}
+	t := &traffic{Conn: raw, limit: c.limit, all: c.all, refused: c.refused, memory: memory{account: c.account}, answers: answers{observe: c.answered}}
 	conn, info, err := c.TransportCredentials.ServerHandshake(t)
 	if err != nil {
 		return nil, nil, err
@@ -255,7 +262,9 @@ func (c counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo,
 	if t.wire != nil {
 		conn = t.wire
 	}
-	c.fresh.add(t)
+	if t.seat = c.seats.Take(t.address()); t.seat != nil {
+		t.seat.EndBy(func() { _ = t.Close() })
+	}
 	return &framed{Conn: conn, traffic: t, in: frames{skip: preface}}, connInfo{info, t}, nil
 }
 

@@ -1,7 +1,7 @@
 // Package gate guards the ports of a process: it serves gRPC, and bounds what callers take of memory,
 // connections, calls and time.
 //
-// A connection passes the bounds in this order. Seats and newcomers bound the connections. frames finds
+// A connection passes the bounds in this order. Seats bound the connections. frames finds
 // the frames of HTTP/2, of which traffic counts the bytes that are in memory, and account bounds these
 // over all connections. cancels and openCalls bound the calls of a peer before they have a goroutine.
 // authorizer asks auth who may call. Admission bounds the work of the handlers.

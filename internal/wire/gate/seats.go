@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"crypto/tls"
+	"math"
 	"net"
 	"net/http"
 	"sync"
@@ -19,6 +20,7 @@ type Seats struct {
 
 	mu     sync.Mutex // guards all below
 	most   int
+	quiet  int       // seats of connections without a call
 	all    list.List // of *Seat, the oldest first
 	silent list.List // those without a call, likewise
 	by     map[string]int
@@ -38,14 +40,21 @@ type Seat struct {
 // NewSeats returns at most so many seats. It counts the connections that it closes at refused,
 // which may be nil.
 func NewSeats(most int, refused *rpc.Refused) *Seats {
-	return &Seats{refused: refused, most: most, by: map[string]int{}}
+	return &Seats{refused: refused, most: most, quiet: most, by: map[string]int{}}
+}
+
+// silentSeats returns seats without a bound, except for connections that have had no call: at most so many.
+func silentSeats(quiet int, refused *rpc.Refused) *Seats {
+	s := NewSeats(math.MaxInt, refused)
+	s.quiet = quiet
+	return s
 }
 
 // SetMost changes the number of seats for new connections.
 func (s *Seats) SetMost(most int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.most = most
+	s.most, s.quiet = most, most
 }
 
 // Taken returns how many seats are taken.
@@ -69,7 +78,7 @@ func (s *Seats) Take(address string) *Seat {
 	s.mu.Lock()
 	var other *Seat
 	var end func()
-	full := s.all.Len() >= s.most
+	full := s.all.Len() >= s.most || s.silent.Len() >= s.quiet
 	if full {
 		if other = s.yields(seat.address); other != nil {
 			end = other.leave()

@@ -25,6 +25,30 @@ func sit(t *testing.T, s *Seats, address string, n int, closed map[*Seat]bool) (
 	return all
 }
 
+func TestConnectionsThatNeverCallMakeRoom(t *testing.T) {
+	s := silentSeats(3, nil)
+	var all []*traffic
+	for i := range 6 {
+		conn := drawing(t, newAccount(piece, piece))
+		conn.seat = s.Take("10.0.0.1:1")
+		conn.seat.EndBy(func() { _ = conn.Close() })
+		if all = append(all, conn); i == 0 {
+			conn.met()
+		}
+	}
+	for i, conn := range all {
+		if want := i == 1 || i == 2; conn.closed.Load() != want {
+			t.Errorf("connection %d is closed: %v, want %v", i, !want, want)
+		}
+	}
+	for _, conn := range all {
+		_ = conn.Close()
+	}
+	if got := s.Taken(); got != 0 {
+		t.Errorf("%d seats are taken after the end, want none", got)
+	}
+}
+
 func TestAConnectionWithoutACallYieldsItsSeat(t *testing.T) {
 	refused := rpc.NewRefused(nil)
 	s, closed := NewSeats(4, refused), map[*Seat]bool{}

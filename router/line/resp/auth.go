@@ -1,6 +1,10 @@
 package resp
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/seqsvr/seqsvr/router/line"
+)
 
 // wrongPass is what Redis says of a password that does not hold, which clients know.
 var wrongPass = &codedError{"WRONGPASS", "invalid username-password pair or user is disabled."}
@@ -12,7 +16,7 @@ func (s *session) authenticate(name, token string) error {
 		name = ""
 	}
 	switch err := s.conn.Authenticate(name, token); {
-	case errors.Is(err, ErrNoGuard):
+	case errors.Is(err, line.ErrNoGuard):
 		return errPassword
 	case err != nil:
 		return wrongPass
@@ -21,7 +25,7 @@ func (s *session) authenticate(name, token string) error {
 }
 
 // authCommand is AUTH token and AUTH name token.
-func authCommand(s *session, args []string) Op {
+func authCommand(s *session, args []string) line.Op {
 	name := ""
 	if len(args) == 2 {
 		name = args[0]

@@ -2,41 +2,25 @@ package resp
 
 import (
 	"crypto/tls"
-	"fmt"
-	"os"
-	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
+	"github.com/seqsvr/seqsvr/router/line"
+	"github.com/seqsvr/seqsvr/router/line/linetest"
 )
 
-// guarded returns a guard that requires a token, and a token that may take from the space of users.
-func guarded(t *testing.T) (*auth.Guard, auth.Token) {
-	t.Helper()
-	token := auth.NewToken()
-	policy := filepath.Join(t.TempDir(), "policy.yaml")
-	text := fmt.Sprintf("principals:\n  - name: chat\n    role: caller\n    tokens: [%s]\n    grants: [{space: user, verbs: [take, read]}]\n", token.Hash().Hex())
-	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	guard, err := auth.New(auth.Config{Mode: auth.Require, Cluster: "c1", PolicyFile: policy})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return guard, token
-}
-
 func TestATransactionIsAllowedAsAWholeOrNotAtAll(t *testing.T) {
-	guard, token := guarded(t)
-	eachWay(t, func() Numbers { return newCounters() }, func(s *Server) {
+	guard, token := linetest.Guarded(t)
+	linetest.EachWay(t, New, func() line.Numbers { return linetest.NewCounters() }, func(s *line.Server) {
 		s.Authorize(guard, func(*tls.ConnectionState) auth.Evidence { return auth.Evidence{} })
-	}, func(t *testing.T, s *Server, addr string, _ func()) {
-		c := dial(t, addr)
+	}, func(t *testing.T, s *line.Server, addr string, _ func()) {
+		c := linetest.Dial(t, addr)
 		starts := func(want string, words ...string) {
 			t.Helper()
-			c.send(array(words...))
-			if got := c.reply(); !strings.HasPrefix(got, want) {
+			c.Send(linetest.Array(words...))
+			if got := c.Reply(); !strings.HasPrefix(got, want) {
 				t.Errorf("%q: got %s, want %s ...", words, got, want)
 			}
 		}
@@ -53,5 +37,42 @@ func TestATransactionIsAllowedAsAWholeOrNotAtAll(t *testing.T) {
 		starts("+OK", "MULTI")
 		starts("+QUEUED", "INCR", "seq:1")
 		starts("*[:2]", "EXEC")
+	})
+}
+
+func TestAStrangerMaySendLittle(t *testing.T) {
+	guard, token := linetest.Guarded(t)
+	linetest.EachWay(t, New, func() line.Numbers { return linetest.NewCounters() }, func(s *line.Server) { s.Authorize(guard, linetest.NoEvidence) }, func(t *testing.T, _ *line.Server, addr string, _ func()) {
+		for _, row := range []struct{ send, want string }{
+			{"*11\r\n", "unauthenticated multibulk length"},
+			{"*2\r\n$4\r\nECHO\r\n$16385\r\n", "unauthenticated bulk length"},
+			{"ECHO " + strings.Repeat("x", 20<<10), "request above 16384"},
+			{"*3\r\n$4\r\nECHO\r\n$9000\r\n" + strings.Repeat("x", 9000) + "\r\n$9000\r\n" + strings.Repeat("x", 8000), "request above 16384"},
+		} {
+			c := linetest.Dial(t, addr)
+			c.Send(row.send)
+			if got := c.Reply(); !strings.Contains(got, row.want) {
+				t.Errorf("%.30q: got %s, want %s", row.send, got, row.want)
+			}
+			if err := c.Ended(); err != nil {
+				t.Errorf("%.30q: got %v, want the end", row.send, err)
+			}
+		}
+		c := linetest.Dial(t, addr)
+		keys := make([]string, 50)
+		for i := range keys {
+			keys[i] = "seq:" + strconv.Itoa(i)
+		}
+		long := strings.Repeat("x", 20<<10)
+		c.Send(linetest.Array("AUTH", token.Secret()) + linetest.Array(append([]string{"MGET"}, keys...)...) + linetest.Array("ECHO", long)) // one pipeline
+		if got := c.Reply(); got != "+OK" {
+			t.Fatal(got)
+		}
+		if got := c.Reply(); strings.HasPrefix(got, "-") {
+			t.Errorf("MGET behind AUTH: got %s", got)
+		}
+		if got := c.Reply(); got != "$"+long {
+			t.Errorf("ECHO behind AUTH: got %.60s", got)
+		}
 	})
 }

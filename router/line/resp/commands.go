@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"github.com/seqsvr/seqsvr/router/line"
 	"maps"
 	"slices"
 	"strconv"
@@ -17,7 +18,7 @@ import (
 // session is what a connection keeps between commands.
 type session struct {
 	d      *dialect
-	conn   *Conn
+	conn   *line.Conn
 	parser Parser
 	w      writer
 	name   string
@@ -33,7 +34,7 @@ type list struct{}
 // command is one that is known.
 type command struct {
 	min, max int // arguments after the name; a max of -1 means no limit
-	read     func(s *session, args []string) Op
+	read     func(s *session, args []string) line.Op
 	keys     int    // number of arguments that are keys; -1 means all
 	writes   bool   // takes numbers
 	outside  bool   // is carried out within a transaction, not queued
@@ -41,27 +42,27 @@ type command struct {
 }
 
 var commands = map[string]command{
-	"incr":       {min: 1, max: 1, keys: 1, writes: true, about: "takes the next number of a key", read: func(_ *session, a []string) Op { return increment(a[0], 1, true) }},
-	"incrby":     {min: 2, max: 2, keys: 1, writes: true, about: "takes many numbers of a key, and gives the last", read: func(_ *session, a []string) Op { return incrementBy(a[0], a[1]) }},
+	"incr":       {min: 1, max: 1, keys: 1, writes: true, about: "takes the next number of a key", read: func(_ *session, a []string) line.Op { return increment(a[0], 1, true) }},
+	"incrby":     {min: 2, max: 2, keys: 1, writes: true, about: "takes many numbers of a key, and gives the last", read: func(_ *session, a []string) line.Op { return incrementBy(a[0], a[1]) }},
 	"seq.next":   {min: 1, max: 7, keys: 1, writes: true, about: "takes numbers of a key, the same again by the same ID", read: seqNext},
 	"seq.lookup": {min: 3, max: 3, keys: 1, about: "gives the numbers that an ID has got", read: seqLookup},
-	"get":        {min: 1, max: 1, keys: 1, about: "gives the last number taken of a key, or a bound above it", read: func(_ *session, a []string) Op { return get(a, false) }},
-	"mget":       {min: 1, max: -1, keys: -1, about: "gives the last numbers taken of keys, or bounds above them", read: func(_ *session, a []string) Op { return get(a, true) }},
+	"get":        {min: 1, max: 1, keys: 1, about: "gives the last number taken of a key, or a bound above it", read: func(_ *session, a []string) line.Op { return get(a, false) }},
+	"mget":       {min: 1, max: -1, keys: -1, about: "gives the last numbers taken of keys, or bounds above them", read: func(_ *session, a []string) line.Op { return get(a, true) }},
 	"multi":      {outside: true, about: "begins a transaction", read: multi},
 	"exec":       {outside: true, about: "carries a transaction out", read: exec},
 	"discard":    {outside: true, about: "forgets a transaction", read: discard},
-	"watch":      {min: 1, max: -1, keys: -1, outside: true, about: "is refused: nothing can be set", read: func(*session, []string) Op { return failed(errWatch) }},
-	"unwatch":    {about: "does nothing", read: func(*session, []string) Op { return ok() }},
+	"watch":      {min: 1, max: -1, keys: -1, outside: true, about: "is refused: nothing can be set", read: func(*session, []string) line.Op { return failed(errWatch) }},
+	"unwatch":    {about: "does nothing", read: func(*session, []string) line.Op { return ok() }},
 	"ping":       {max: 1, about: "gives PONG", read: ping},
-	"echo":       {min: 1, max: 1, about: "gives its argument", read: func(_ *session, a []string) Op { return saysText(a[0]) }},
+	"echo":       {min: 1, max: 1, about: "gives its argument", read: func(_ *session, a []string) line.Op { return saysText(a[0]) }},
 	"select":     {min: 1, max: 1, about: "knows database 0", read: selectDB},
-	"quit":       {max: -1, outside: true, about: "ends the connection", read: func(s *session, _ []string) Op { s.conn.Quit(); return ok() }},
+	"quit":       {max: -1, outside: true, about: "ends the connection", read: func(s *session, _ []string) line.Op { s.conn.Quit(); return ok() }},
 	"hello":      {max: -1, about: "chooses the protocol", read: hello},
 	"auth":       {min: 1, max: 2, about: "says who calls", read: authCommand},
 	"client":     {min: 1, max: -1, about: "names the connection", read: clientCommand},
 	"config":     {min: 1, max: -1, about: "has no settings", read: config},
 	"info":       {max: -1, about: "tells of this server", read: info},
-	"cluster":    {min: 1, max: -1, about: "says that this is no cluster of Redis", read: func(*session, []string) Op { return failed(errCluster) }},
+	"cluster":    {min: 1, max: -1, about: "says that this is no cluster of Redis", read: func(*session, []string) line.Op { return failed(errCluster) }},
 }
 
 // known are the names of all commands, in order.
@@ -74,7 +75,7 @@ func init() {
 
 // read adds what a command, of one argument at least, wants: one op, and after EXEC those that
 // it carries out.
-func (s *session) read(ops []Op, args [][]byte) []Op {
+func (s *session) read(ops []line.Op, args [][]byte) []line.Op {
 	if o, plain := plainIncrement(args); plain && s.tx == nil {
 		o.Tally = s.d.incr
 		s.conn.Authorize(&o)
@@ -86,7 +87,7 @@ func (s *session) read(ops []Op, args [][]byte) []Op {
 	}
 	name := strings.ToLower(words[0])
 	c, isKnown := commands[name]
-	var o Op
+	var o line.Op
 	switch n := len(words) - 1; {
 	case !isKnown:
 		o = failed(unknown(words))
@@ -110,16 +111,16 @@ func (s *session) read(ops []Op, args [][]byte) []Op {
 
 // plainIncrement reads INCR seq:UID, which most connections send all the time, without making
 // strings.
-func plainIncrement(args [][]byte) (o Op, ok bool) {
+func plainIncrement(args [][]byte) (o line.Op, ok bool) {
 	if len(args) != 2 || len(args[0]) != len("incr") || len(args[1]) <= len(seqPrefix) ||
 		string(args[1][:len(seqPrefix)]) != seqPrefix || !bytes.EqualFold(args[0], []byte("incr")) {
-		return Op{}, false
+		return line.Op{}, false
 	}
 	uid, err := strconv.ParseUint(string(args[1][len(seqPrefix):]), 10, 64)
 	if err != nil {
-		return Op{}, false
+		return line.Op{}, false
 	}
-	return Op{Kind: Take, Key: client.Key{Space: seq.DefaultSpace, UID: seq.UID(uid)}, Count: 1}, true
+	return line.Op{Kind: line.Take, Key: client.Key{Space: seq.DefaultSpace, UID: seq.UID(uid)}, Count: 1}, true
 }
 
 func unknown(words []string) error {
@@ -135,20 +136,20 @@ func unknown(words []string) error {
 	return errors.New(b.String())
 }
 
-func says(a answer) Op    { return Op{Form: a} }
-func ok() Op              { return says(func(w *writer) { w.status("OK") }) }
-func failed(err error) Op { return Op{Err: err} }
+func says(a answer) line.Op    { return line.Op{Form: a} }
+func ok() line.Op              { return says(func(w *writer) { w.status("OK") }) }
+func failed(err error) line.Op { return line.Op{Err: err} }
 
 // saysText says what a caller said.
-func saysText(text string) Op {
+func saysText(text string) line.Op {
 	return tells(len(text), func(w *writer) { w.bulk(text) })
 }
 
 // tells is says of an answer that is not short.
-func tells(long int, a answer) Op { return Op{Long: long, Form: a} }
+func tells(long int, a answer) line.Op { return line.Op{Long: long, Form: a} }
 
 // increment returns the op of a count within its bounds.
-func increment(key string, count uint32, single bool) Op {
+func increment(key string, count uint32, single bool) line.Op {
 	switch {
 	case !utf8.ValidString(key):
 		return failed(errText)
@@ -157,18 +158,18 @@ func increment(key string, count uint32, single bool) Op {
 		if err != nil {
 			return failed(err)
 		}
-		return Op{Kind: Take, Key: k, Count: count}
+		return line.Op{Kind: line.Take, Key: k, Count: count}
 	case strings.HasPrefix(key, tagPrefix):
-		return Op{Kind: TakeTag, Name: key[len(tagPrefix):], Count: count}
+		return line.Op{Kind: line.TakeTag, Name: key[len(tagPrefix):], Count: count}
 	case !strings.HasPrefix(key, idPrefix):
 		return failed(errKey)
 	case !single:
 		return failed(errSingle)
 	}
-	return Op{Kind: TakeID, Name: key[len(idPrefix):], Count: 1}
+	return line.Op{Kind: line.TakeID, Name: key[len(idPrefix):], Count: 1}
 }
 
-func incrementBy(key, by string) Op {
+func incrementBy(key, by string) line.Op {
 	n, err := strconv.ParseInt(by, 10, 64)
 	switch {
 	case err != nil:
@@ -179,11 +180,11 @@ func incrementBy(key, by string) Op {
 	return increment(key, uint32(n), false)
 }
 
-func get(names []string, many bool) Op {
+func get(names []string, many bool) line.Op {
 	if err := seq.CheckKeys("the command", len(names)); err != nil {
 		return failed(err)
 	}
-	o := Op{Kind: Read, Keys: make([]client.Key, len(names))}
+	o := line.Op{Kind: line.Read, Keys: make([]client.Key, len(names))}
 	if many {
 		o.Form = list{}
 	}
@@ -206,7 +207,7 @@ func get(names []string, many bool) Op {
 	return o
 }
 
-func ping(_ *session, args []string) Op {
+func ping(_ *session, args []string) line.Op {
 	if len(args) == 0 {
 		return says(func(w *writer) { w.status("PONG") })
 	}
@@ -214,7 +215,7 @@ func ping(_ *session, args []string) Op {
 }
 
 // selectDB knows the one database that there is.
-func selectDB(_ *session, args []string) Op {
+func selectDB(_ *session, args []string) line.Op {
 	n, err := strconv.Atoi(args[0])
 	switch {
 	case err != nil:

@@ -1,58 +1,126 @@
 package resp
 
-import "github.com/seqsvr/seqsvr/internal/process/telemetry"
+import (
+	"github.com/seqsvr/seqsvr/router/line"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"unsafe"
 
-// Dialect is a protocol on top of a Server. Its methods are safe for concurrent use.
-type Dialect interface {
-	// Name returns the protocol's name for logs and errors.
-	Name() string
-	// Open returns the Session of a new connection.
-	Open(c *Conn) Session
-	// Full returns the reply to a connection beyond the limit, which is then closed.
-	Full() string
-	// Tallies returns the counts of requests, Malformed among them.
-	Tallies() Tallies
-	// Metrics returns the metrics of the front.
-	Metrics() Metrics
-}
-
-// Session is a Dialect on one connection. One goroutine at a time calls its methods.
-type Session interface {
-	// Read reads the request at the beginning of data and appends its Ops to ops. used is the size of
-	// the request. If the request is not complete, used is zero, and the next data begin with the
-	// same bytes. A request may have no Op. The data are valid during the call only. After an error
-	// the connection ends.
-	Read(data []byte, ops []Op) (used int, _ []Op, err error)
-	// Reply appends the reply to an Op to out. Ops come in the order of their requests.
-	Reply(out []byte, o *Op) ([]byte, Result)
-	// Refuse appends the error with which the connection ends to out.
-	Refuse(out []byte, err error) []byte
-	// Memory returns the bytes that the Session holds. kept is the part that it holds because of
-	// earlier requests, such as an open transaction.
-	Memory() (all, kept int)
-	// Trim frees the buffers of a connection that waits for a request.
-	Trim()
-	// End is called once, at the end of the connection.
-	End()
-}
-
-// Result is the outcome of a request.
-type Result int
-
-// OK, Failed and Retry are the results. A request with Retry is worth repeating.
-const (
-	OK Result = iota
-	Failed
-	Retry
-	results
+	"github.com/seqsvr/seqsvr/internal/process/telemetry"
 )
 
-// Metrics are the metrics of a front. Their names and helps name the dialect.
-type Metrics struct {
-	Requests telemetry.Metric // counter of requests, with the labels name and result
-	Seconds  telemetry.Metric // durations of pipelines up to their replies
-	Sizes    telemetry.Metric // requests of pipelines
-	Conns    telemetry.Metric // gauge of connections
-	MaxConns telemetry.Metric // gauge of the limit
-	Opened   telemetry.Metric // counter of connections, with the label result
+var described = line.Metrics{
+	Requests: telemetry.Counter("router_resp_commands_total", "Commands of the RESP front; result: ok, error, or retry for those that are worth repeating.", "command", "result"),
+	Seconds:  telemetry.Distribution("router_resp_pipeline_seconds", "How long the commands of a connection took that were answered together, up to their replies."),
+	Sizes:    telemetry.Distribution("router_resp_pipeline_commands", "How many those were."),
+	Conns:    telemetry.Gauge("router_resp_connections", "Connections of the RESP front."),
+	MaxConns: telemetry.Gauge("router_resp_connections_limit", "How many there may be."),
+	Opened:   telemetry.Counter("router_resp_connections_total", "Connections of the RESP front, by what became of them when they came.", "result"),
+}
+
+// dialect is the protocol of Redis for all connections of a Server.
+type dialect struct {
+	tallies line.Tallies
+	incr    *line.Tally  // of INCR
+	queued  atomic.Int64 // commands and keys in transactions
+}
+
+// New returns the protocol of Redis for one Server.
+func New() line.Dialect { return newDialect() }
+
+func newDialect() *dialect {
+	d := &dialect{tallies: line.NewTallies(slices.Collect(maps.Keys(commands))...)}
+	d.tallies[line.Queued], d.incr = &line.Tally{}, d.tallies["incr"]
+	return d
+}
+
+// Name implements Dialect.
+func (d *dialect) Name() string { return "RESP" }
+
+// Open implements Dialect.
+func (d *dialect) Open(c *line.Conn) line.Session { return &session{d: d, conn: c} }
+
+// Full implements Dialect.
+func (d *dialect) Full() string { return "-ERR max number of clients reached\r\n" }
+
+// Tallies implements Dialect.
+func (d *dialect) Tallies() line.Tallies { return d.tallies }
+
+// Metrics implements Dialect.
+func (d *dialect) Metrics() line.Metrics { return described }
+
+// Read implements Session.
+func (s *session) Read(data []byte, ops []line.Op) (int, []line.Op, error) {
+	s.parser.small = s.conn.Stranger()
+	args, used, err := s.parser.Next(data)
+	if len(args) > 0 {
+		ops = s.read(ops, args)
+	}
+	return used, ops, err
+}
+
+// Reply implements Session.
+func (s *session) Reply(out []byte, o *line.Op) ([]byte, line.Result) {
+	s.w.buf = out
+	got := reply(&s.w, o)
+	out, s.w.buf = s.w.buf, nil
+	return out, got
+}
+
+// Refuse implements Session.
+func (s *session) Refuse(out []byte, err error) []byte {
+	s.w.buf = out
+	s.w.fault("ERR " + err.Error())
+	out, s.w.buf = s.w.buf, nil
+	return out
+}
+
+// Memory implements Session.
+func (s *session) Memory() (all, kept int) {
+	if s.tx != nil {
+		kept = s.tx.bytes
+	}
+	return cap(s.parser.spans)*int(unsafe.Sizeof(span{})) + cap(s.parser.args)*int(unsafe.Sizeof([]byte{})) + len(s.name) + kept, kept
+}
+
+// Trim implements Session.
+func (s *session) Trim() { s.parser.drop() }
+
+// End implements Session.
+func (s *session) End() { s.forget() }
+
+// reply writes the answer to an Op.
+func reply(w *writer, o *line.Op) line.Result {
+	switch {
+	case o.Err != nil:
+		text := faultText(o.Err)
+		w.fault(text)
+		if strings.HasPrefix(text, retryWord) {
+			return line.Retry
+		}
+		return line.Failed
+	case o.Kind == line.Local:
+		o.Form.(answer)(w)
+	case o.Kind == line.TakeID:
+		w.bulk(strconv.FormatUint(o.N, 10)) // above 2^53: JavaScript would round an integer
+	case o.Once != nil:
+		numbers(w, o)
+	case o.Kind != line.Read:
+		w.integer(o.N)
+	default:
+		if o.Form != nil {
+			w.array(len(o.Values))
+		}
+		for _, v := range o.Values {
+			if v.Seq == 0 {
+				w.null()
+				continue
+			}
+			w.bulk(strconv.FormatUint(uint64(v.Seq), 10))
+		}
+	}
+	return line.OK
 }

@@ -18,15 +18,12 @@
 // ECHO, SELECT 0, QUIT. Anything else gets the answer of a server that does not know the
 // command.
 //
-// It guarantees that the commands of a connection are answered in their order, that a
-// pipeline is sent on as a few batches instead of one call a command, and that a number is
-// handed out at most once, as everywhere. Unlike there, a number may be skipped, and
+// It is a dialect of package line, which answers the commands of a connection in their order. A
+// number is handed out at most once, as everywhere. Unlike in Redis, a number may be skipped, and
 // nothing can be set or lowered. An error that begins with TRYAGAIN is worth repeating;
 // the others begin with ERR, or a word that clients know.
 //
-// On Linux one loop serves all connections without TLS; else each has a goroutine.
-//
 // Parser is pure: bytes in, commands out, bounded in every direction. What belongs here:
-// the protocol and what its commands mean. What does not: owners, retries and batches,
-// which are package client's.
+// the protocol and what its commands mean. What does not: connections and the order of work, which
+// are package line's.
 package resp

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/wire/gate"
+	"github.com/seqsvr/seqsvr/router/line"
+	"github.com/seqsvr/seqsvr/router/line/linetest"
 )
 
 // seeds returns the stored inputs of the parser's fuzzers and further inputs of this test.
@@ -69,13 +71,19 @@ func TestOddBytesAndHalvesAreBorne(t *testing.T) {
 	}
 	t.Logf("FUZZ_SEED=%d", seed)
 	all := seeds(t)
-	eachWay(t, func() Numbers { return newCounters() }, func(s *Server) {
-		s.Share(gate.NewBudget(8 << 20))
-		s.SetLimits(Limits{MaxConns: 64})
-		s.waits.sweep, s.waits.request, s.waits.reply = 20*time.Millisecond, 300*time.Millisecond, 300*time.Millisecond
-	}, func(t *testing.T, s *Server, addr string, stop func()) {
-		polite := dial(t, addr)
-		polite.want(":1", "INCR", "seq:7777777")
+	var shared *gate.Budget
+	var d *dialect
+	made := func() line.Dialect {
+		d = newDialect()
+		return d
+	}
+	linetest.EachWay(t, made, func() line.Numbers { return linetest.NewCounters() }, func(s *line.Server) {
+		shared = gate.NewBudget(8 << 20)
+		s.Share(shared)
+		s.SetLimits(line.Limits{MaxConns: 64})
+	}, func(t *testing.T, s *line.Server, addr string, stop func()) {
+		polite := linetest.Dial(t, addr)
+		polite.Want(":1", "INCR", "seq:7777777")
 		end := time.Now().Add(2 * time.Second)
 		var callers sync.WaitGroup
 		for i := range uint64(16) {
@@ -99,13 +107,13 @@ func TestOddBytesAndHalvesAreBorne(t *testing.T) {
 		}
 		n := 1
 		for ; time.Now().Before(end); n++ {
-			polite.want(":"+strconv.Itoa(n+1), "INCR", "seq:7777777")
+			polite.Want(":"+strconv.Itoa(n+1), "INCR", "seq:7777777")
 		}
 		callers.Wait()
-		polite.want(":"+strconv.Itoa(n+1), "INCR", "seq:7777777")
-		_ = polite.conn.Close()
-		until(t, "all connections are closed and all memory is given back", func() bool {
-			return s.stats.open.Load() == 0 && s.budget.Used() == 0 && s.dialect.(*dialect).queued.Load() == 0
+		polite.Want(":"+strconv.Itoa(n+1), "INCR", "seq:7777777")
+		_ = polite.Conn.Close()
+		linetest.Until(t, "all connections are closed and all memory is given back", func() bool {
+			return s.Stats().Conns == 0 && shared.Used() == 0 && d.queued.Load() == 0
 		})
 		runtime.GC()
 		var mem runtime.MemStats

@@ -2,6 +2,7 @@ package resp
 
 import (
 	"fmt"
+	"github.com/seqsvr/seqsvr/router/line"
 	"os"
 	"runtime/metrics"
 	"slices"
@@ -15,14 +16,14 @@ import (
 // This file has what clients say before they come to the point.
 
 // hello switches between RESP2 and RESP3, and takes a token as AUTH does.
-func hello(s *session, args []string) Op {
+func hello(s *session, args []string) line.Op {
 	proto, name := "", s.name
 	for i := 0; i < len(args); {
 		switch word := strings.ToLower(args[i]); {
 		case i == 0 && (word == "2" || word == "3"):
 			proto, i = word, i+1
 		case i == 0:
-			return Op{Err: &codedError{"NOPROTO", "unsupported protocol version"}}
+			return line.Op{Err: &codedError{"NOPROTO", "unsupported protocol version"}}
 		case word == "auth" && i+2 < len(args):
 			if err := s.authenticate(args[i+1], args[i+2]); err != nil {
 				return failed(err)
@@ -70,7 +71,7 @@ func hello(s *session, args []string) Op {
 var errPassword = fmt.Errorf("AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
 
 // clientCommand takes what clients tell of themselves.
-func clientCommand(s *session, args []string) Op {
+func clientCommand(s *session, args []string) line.Op {
 	sub := strings.ToLower(args[0])
 	switch n := len(args) - 1; {
 	case sub == "setname" && n == 1:
@@ -95,7 +96,7 @@ func clientCommand(s *session, args []string) Op {
 }
 
 // describe answers COMMAND: tools ask for help texts, and some clients for where keys stand.
-func describe(_ *session, args []string) Op {
+func describe(_ *session, args []string) line.Op {
 	sub, names := "", known
 	if len(args) > 0 {
 		sub = strings.ToLower(args[0])
@@ -172,7 +173,7 @@ func (w *writer) entry(name string) {
 
 // info answers INFO. Clients use it to see that a server is ready, and redis-cli --stat shows it.
 // Fields without a meaning here are left out, or 0 if redis-cli expects them.
-func info(s *session, args []string) Op {
+func info(s *session, args []string) line.Op {
 	var commands uint64
 	for _, t := range s.d.tallies {
 		for r := range t {
@@ -218,7 +219,7 @@ func usedMemory() uint64 {
 
 // config answers CONFIG GET, which redis-benchmark asks for its headline: no setting of
 // Redis is one of this server's, so each is empty.
-func config(_ *session, args []string) Op {
+func config(_ *session, args []string) line.Op {
 	if strings.ToLower(args[0]) != "get" || len(args) < 2 {
 		return failed(fmt.Errorf("unknown subcommand or wrong number of arguments for '%.64s'. Try CONFIG HELP.", args[0]))
 	}

@@ -3,6 +3,7 @@ package resp
 import (
 	"errors"
 	"fmt"
+	"github.com/seqsvr/seqsvr/router/line"
 	"strconv"
 	"strings"
 	"time"
@@ -22,8 +23,8 @@ var (
 
 // seqNext reads SEQ.NEXT, whose answer is the first number, the last, and 1 if the request had
 // them before, else 0.
-func seqNext(_ *session, args []string) Op {
-	o := Op{Kind: Take, Count: 1, Once: new(Once)}
+func seqNext(_ *session, args []string) line.Op {
+	o := line.Op{Kind: line.Take, Count: 1, Once: new(line.Once)}
 	if err := ofKey(&o, args[0]); err != nil {
 		return failed(err)
 	}
@@ -53,7 +54,7 @@ func seqNext(_ *session, args []string) Op {
 	if err := seq.CheckRequestID("ID", id); err != nil { // here, since a transaction keeps it
 		return failed(err)
 	}
-	o.Kind, o.Once.Request.ID = TakeOnce, id
+	o.Kind, o.Once.Request.ID = line.TakeOnce, id
 	if timed {
 		ms, err := strconv.ParseInt(sent, 10, 64)
 		if err != nil {
@@ -65,8 +66,8 @@ func seqNext(_ *session, args []string) Op {
 }
 
 // seqLookup reads SEQ.LOOKUP, whose answer is the first number and the last, or nil.
-func seqLookup(_ *session, args []string) Op {
-	o := Op{Kind: Lookup, Once: new(Once)}
+func seqLookup(_ *session, args []string) line.Op {
+	o := line.Op{Kind: line.Lookup, Once: new(line.Once)}
 	if !strings.EqualFold(args[1], "id") {
 		return failed(errLookup)
 	}
@@ -80,7 +81,7 @@ func seqLookup(_ *session, args []string) Op {
 	return o
 }
 
-func ofKey(o *Op, name string) (err error) {
+func ofKey(o *line.Op, name string) (err error) {
 	if !utf8.ValidString(name) {
 		return errText
 	}
@@ -93,11 +94,11 @@ func ofKey(o *Op, name string) (err error) {
 }
 
 // numbers is the reply of a command of this file.
-func numbers(w *writer, o *Op) {
+func numbers(w *writer, o *line.Op) {
 	switch got := o.Once.Got; {
 	case got.First == 0:
 		w.null()
-	case o.Kind == Lookup:
+	case o.Kind == line.Lookup:
 		w.array(2)
 		w.integer(uint64(got.First))
 		w.integer(uint64(got.Last))

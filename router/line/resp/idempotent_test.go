@@ -4,12 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seqsvr/seqsvr/router/line"
+	"github.com/seqsvr/seqsvr/router/line/linetest"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
 func TestATakeWithAnIDGetsItsNumbersAgain(t *testing.T) {
-	eachWay(t, func() Numbers { return newCounters() }, func(*Server) {}, func(t *testing.T, _ *Server, addr string, _ func()) {
-		c := dial(t, addr)
+	linetest.EachWay(t, New, func() line.Numbers { return linetest.NewCounters() }, func(*line.Server) {}, func(t *testing.T, _ *line.Server, addr string, _ func()) {
+		c := linetest.Dial(t, addr)
 		for _, row := range []struct{ command, want string }{
 			{"SEQ.NEXT seq:orders/1 COUNT 3 ID a", "*[:1 :3 :0]"},
 			{"SEQ.NEXT seq:orders/1 COUNT 3 ID a", "*[:1 :3 :1]"},
@@ -33,13 +35,13 @@ func TestATakeWithAnIDGetsItsNumbersAgain(t *testing.T) {
 			{"SEQ.NEXT seq:orders/1 ID " + strings.Repeat("x", seq.MaxRequestID+1), "-ERR BAD_ARGUMENT: bad argument: ID of 65 bytes, expected 1 to 64"},
 			{"SEQ.LOOKUP seq:orders/1 ID " + strings.Repeat("x", seq.MaxRequestID+1), "-ERR BAD_ARGUMENT: bad argument: ID of 65 bytes, expected 1 to 64"},
 		} {
-			c.send(array(strings.Fields(row.command)...))
-			if got := c.reply(); !strings.HasPrefix(got, row.want) {
+			c.Send(linetest.Array(strings.Fields(row.command)...))
+			if got := c.Reply(); !strings.HasPrefix(got, row.want) {
 				t.Errorf("%s: got %s, want %s", row.command, got, row.want)
 			}
 		}
-		c.send(array("SEQ.NEXT", "seq:orders/1", "ID", ""))
-		if got := c.reply(); !strings.HasPrefix(got, "-ERR BAD_ARGUMENT: bad argument: ID of 0 bytes") {
+		c.Send(linetest.Array("SEQ.NEXT", "seq:orders/1", "ID", ""))
+		if got := c.Reply(); !strings.HasPrefix(got, "-ERR BAD_ARGUMENT: bad argument: ID of 0 bytes") {
 			t.Errorf("an empty ID: got %s", got)
 		}
 	})
@@ -47,13 +49,13 @@ func TestATakeWithAnIDGetsItsNumbersAgain(t *testing.T) {
 
 // In one pipeline with others, which go on whatever becomes of it.
 func TestRequestsOfAPipelineStandBetweenItsOtherCommands(t *testing.T) {
-	eachWay(t, func() Numbers { return newCounters() }, func(*Server) {}, func(t *testing.T, _ *Server, addr string, _ func()) {
-		c := dial(t, addr)
-		c.send(array("INCR", "seq:1") + array("SEQ.NEXT", "seq:1", "ID", "a") + array("INCR", "seq:1") +
-			array("SEQ.NEXT", "seq:orders/1", "ID", "a") + array("SEQ.LOOKUP", "seq:orders/1", "ID", "a") + array("GET", "seq:orders/1") +
-			array("MULTI") + array("SEQ.NEXT", "seq:orders/1", "ID", "a") + array("SEQ.LOOKUP", "seq:orders/1", "ID", "b") + array("EXEC"))
+	linetest.EachWay(t, New, func() line.Numbers { return linetest.NewCounters() }, func(*line.Server) {}, func(t *testing.T, _ *line.Server, addr string, _ func()) {
+		c := linetest.Dial(t, addr)
+		c.Send(linetest.Array("INCR", "seq:1") + linetest.Array("SEQ.NEXT", "seq:1", "ID", "a") + linetest.Array("INCR", "seq:1") +
+			linetest.Array("SEQ.NEXT", "seq:orders/1", "ID", "a") + linetest.Array("SEQ.LOOKUP", "seq:orders/1", "ID", "a") + linetest.Array("GET", "seq:orders/1") +
+			linetest.Array("MULTI") + linetest.Array("SEQ.NEXT", "seq:orders/1", "ID", "a") + linetest.Array("SEQ.LOOKUP", "seq:orders/1", "ID", "b") + linetest.Array("EXEC"))
 		for _, want := range []string{":1", "-ERR ID_NOT_KEPT", ":2", "*[:1 :1 :0]", "*[:1 :1]", "$1", "+OK", "+QUEUED", "+QUEUED", "*[*[:1 :1 :1] nil]"} {
-			if got := c.reply(); !strings.HasPrefix(got, want) {
+			if got := c.Reply(); !strings.HasPrefix(got, want) {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -13,10 +12,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/seqsvr/seqsvr/internal/process/telemetry"
+	"github.com/seqsvr/seqsvr/router/line"
+	"github.com/seqsvr/seqsvr/router/line/linetest"
 )
 
 // shown are the metrics of a server whose name begins so, as "name{values} number".
-func shown(t *testing.T, s *Server, names ...string) (out []string) {
+func shown(t *testing.T, s *line.Server, names ...string) (out []string) {
 	t.Helper()
 	r := prometheus.NewRegistry()
 	r.MustRegister(telemetry.Func(s.Send))
@@ -39,68 +40,48 @@ func shown(t *testing.T, s *Server, names ...string) (out []string) {
 	return out
 }
 
-// serveOne is a server whose insides the test sees.
-func serveOne(t *testing.T, from Numbers) (s *Server, addr string) {
-	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s = New(NewDialect(), from, nil)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx, lis, bound) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	return s, lis.Addr().String()
-}
-
 func TestCommandsAreCountedByNameAndResult(t *testing.T) {
-	from := newCounters()
-	s, addr := serveOne(t, from)
-	c := dial(t, addr)
-	c.send(array("INCR", "seq:1") + array("incr", "seq:1") + array("INCR", "nothing") + array("FLUSHALL") + array("PING") + array("GET", "seq:1", "x"))
+	from := linetest.NewCounters()
+	s := line.New(New(), from, nil)
+	addr, _ := linetest.Serve(t, s)
+	c := linetest.Dial(t, addr)
+	c.Send(linetest.Array("INCR", "seq:1") + linetest.Array("incr", "seq:1") + linetest.Array("INCR", "nothing") + linetest.Array("FLUSHALL") + linetest.Array("PING") + linetest.Array("GET", "seq:1", "x"))
 	for range 6 {
-		c.reply()
+		c.Reply()
 	}
-	c.send("*1\r\n!\r\n")
-	c.reply()
+	c.Send("*1\r\n!\r\n")
+	c.Reply()
 	want := []string{"(malformed) error 1", "(other) error 1", "get error 1", "incr error 1", "incr ok 2", "ping ok 1"}
 	if diff := cmp.Diff(want, shown(t, s, "commands_total")); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	from.mu.Lock()
-	from.fault = context.DeadlineExceeded
-	from.mu.Unlock()
-	again := dial(t, addr)
-	again.send(array("INCR", "seq:1"))
-	again.reply()
+	from.Fail(context.DeadlineExceeded)
+	again := linetest.Dial(t, addr)
+	again.Send(linetest.Array("INCR", "seq:1"))
+	again.Reply()
 	if got := shown(t, s, "commands_total"); !slices.Contains(got, "incr retry 1") {
 		t.Errorf("a cluster that is too slow: got %q, want incr retry 1", got)
 	}
 }
 
 func TestConnectionsBeyondTheLimitAreRefusedAndCounted(t *testing.T) {
-	s, addr := serveOne(t, newCounters())
-	first, second := dial(t, addr), dial(t, addr)
-	first.want(":1", "INCR", "seq:1")
-	second.want(":2", "INCR", "seq:1")
-	s.SetLimits(Limits{MaxConns: 1, MaxPipeline: 2})
-	third := dial(t, addr)
-	if got, want := third.reply(), "-ERR max number of clients reached"; got != want {
+	s := line.New(New(), linetest.NewCounters(), nil)
+	addr, _ := linetest.Serve(t, s)
+	first, second := linetest.Dial(t, addr), linetest.Dial(t, addr)
+	first.Want(":1", "INCR", "seq:1")
+	second.Want(":2", "INCR", "seq:1")
+	s.SetLimits(line.Limits{MaxConns: 1, MaxPipeline: 2})
+	third := linetest.Dial(t, addr)
+	if got, want := third.Reply(), "-ERR max number of clients reached"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if _, err := third.in.ReadByte(); !errors.Is(err, io.EOF) {
+	if _, err := third.In.ReadByte(); !errors.Is(err, io.EOF) {
 		t.Errorf("after it: got %v, want the end", err)
 	}
 	// A connection from before stays, and gets a long pipeline in parts.
-	second.send(strings.Repeat(array("INCR", "seq:1"), 5))
+	second.Send(strings.Repeat(linetest.Array("INCR", "seq:1"), 5))
 	for _, want := range []string{":3", ":4", ":5", ":6", ":7"} {
-		if got := second.reply(); got != want {
+		if got := second.Reply(); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}

@@ -3,11 +3,12 @@ package resp
 import (
 	"bytes"
 	"errors"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/seqsvr/seqsvr/router/line/linetest"
 )
 
 // feed gives the bytes to a parser, at most step at a time.
@@ -37,15 +38,6 @@ func feed(text []byte, step int) (all [][]string, err error) {
 	}
 }
 
-func array(words ...string) string {
-	var b strings.Builder
-	b.WriteString("*" + strconv.Itoa(len(words)) + "\r\n")
-	for _, w := range words {
-		b.WriteString("$" + strconv.Itoa(len(w)) + "\r\n" + w + "\r\n")
-	}
-	return b.String()
-}
-
 func TestCommandsAreReadWhereverTheBytesAreCut(t *testing.T) {
 	long := strings.Repeat("x", maxBulk)
 	for _, tc := range []struct {
@@ -53,14 +45,14 @@ func TestCommandsAreReadWhereverTheBytesAreCut(t *testing.T) {
 		want [][]string
 	}{
 		{"", nil},
-		{array("INCR", "seq:42"), [][]string{{"INCR", "seq:42"}}},
-		{array("PING") + array("GET", "seq:1") + array("ECHO", ""), [][]string{{"PING"}, {"GET", "seq:1"}, {"ECHO", ""}}},
+		{linetest.Array("INCR", "seq:42"), [][]string{{"INCR", "seq:42"}}},
+		{linetest.Array("PING") + linetest.Array("GET", "seq:1") + linetest.Array("ECHO", ""), [][]string{{"PING"}, {"GET", "seq:1"}, {"ECHO", ""}}},
 		{"PING\r\n", [][]string{{"PING"}}},
 		{"  INCR \t seq:42  \n", [][]string{{"INCR", "seq:42"}}},
 		{"\r\n\r\n*0\r\n*-1\r\nPING\n", [][]string{{"PING"}}},
-		{array("ECHO", "a\r\nb*1$"), [][]string{{"ECHO", "a\r\nb*1$"}}},
-		{array("ECHO", long) + "PING\r\n", [][]string{{"ECHO", long}, {"PING"}}},
-		{"PING\r\n" + array("INCR", "tag:a") + "\r\nPING x\r\n", [][]string{{"PING"}, {"INCR", "tag:a"}, {"PING", "x"}}},
+		{linetest.Array("ECHO", "a\r\nb*1$"), [][]string{{"ECHO", "a\r\nb*1$"}}},
+		{linetest.Array("ECHO", long) + "PING\r\n", [][]string{{"ECHO", long}, {"PING"}}},
+		{"PING\r\n" + linetest.Array("INCR", "tag:a") + "\r\nPING x\r\n", [][]string{{"PING"}, {"INCR", "tag:a"}, {"PING", "x"}}},
 		{"*2\r\n$4\r\nINCR\r\n$6\r\nseq:4", nil},
 		{"PING", nil},
 	} {
@@ -86,13 +78,13 @@ func TestWhatIsNoRequestEndsTheConnectionByName(t *testing.T) {
 		strings.Repeat("a", maxLine+2):           "too big inline request",
 		"*" + strings.Repeat("1", maxLine+2):     "too big multibulk length",
 		strings.Repeat("a ", maxArgs+1) + "\r\n": "too big inline request",
-		"POST / HTTP/1.1\r\nHost: a\r\n\r\nINCR seq:42\r\n": "this is HTTP, expected a command of Redis",
-		"post x\r\nINCR seq:42\r\n":                         "this is HTTP, expected a command of Redis",
-		"GET /seq:42 HTTP/1.1\r\n\r\n":                      "this is HTTP, expected a command of Redis",
-		"OPTIONS * http/1.0\r\n":                            "this is HTTP, expected a command of Redis",
-		"PRI * HTTP/2.0\r\n\r\nSM\r\n":                      "this is HTTP, expected a command of Redis",
-		"host: 127.0.0.1\r\nINCR seq:42\r\n":                "this is HTTP, expected a command of Redis",
-		array(append([]string{"MGET"}, many(17)...)...):     "request above 1048576 bytes",
+		"POST / HTTP/1.1\r\nHost: a\r\n\r\nINCR seq:42\r\n":      "this is HTTP, expected a command of Redis",
+		"post x\r\nINCR seq:42\r\n":                              "this is HTTP, expected a command of Redis",
+		"GET /seq:42 HTTP/1.1\r\n\r\n":                           "this is HTTP, expected a command of Redis",
+		"OPTIONS * http/1.0\r\n":                                 "this is HTTP, expected a command of Redis",
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n":                           "this is HTTP, expected a command of Redis",
+		"host: 127.0.0.1\r\nINCR seq:42\r\n":                     "this is HTTP, expected a command of Redis",
+		linetest.Array(append([]string{"MGET"}, many(17)...)...): "request above 1048576 bytes",
 	} {
 		for _, step := range []int{1000, 1 << 20} {
 			_, err := feed([]byte(text), step)
@@ -114,7 +106,7 @@ func many(n int) []string {
 }
 
 func FuzzTheParserReadsTheSameWhereverTheBytesAreCut(f *testing.F) {
-	f.Add([]byte(array("INCR", "seq:42")+array("PING")), uint16(3))
+	f.Add([]byte(linetest.Array("INCR", "seq:42")+linetest.Array("PING")), uint16(3))
 	f.Add([]byte("INCR seq:1\r\n*2\r\n$3\r\nGET\r\n$5\r\nseq:1\r\n"), uint16(1))
 	f.Add([]byte("*1\r\n$-1\r\n"), uint16(2))
 	f.Add([]byte("\r\n*0\r\n*-1\r\n \t\n"), uint16(1))
@@ -132,7 +124,7 @@ func FuzzTheParserReadsTheSameWhereverTheBytesAreCut(f *testing.F) {
 			t.Fatalf("by %d: got %v, whole %v", step, err2, err)
 		}
 		for _, words := range whole {
-			again, err := feed([]byte(array(words...)), 1<<20)
+			again, err := feed([]byte(linetest.Array(words...)), 1<<20)
 			if err != nil || len(again) != 1 || !cmp.Equal(again[0], words) {
 				t.Fatalf("%q written and read again: got %q, %v", words, again, err)
 			}

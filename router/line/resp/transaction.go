@@ -3,6 +3,7 @@ package resp
 import (
 	"errors"
 	"fmt"
+	"github.com/seqsvr/seqsvr/router/line"
 	"unsafe"
 
 	"github.com/seqsvr/seqsvr/client"
@@ -13,7 +14,7 @@ import (
 // takes it takes as a pipeline does, each command with its own answer, and others may take
 // between them.
 type transaction struct {
-	ops    []Op
+	ops    []line.Op
 	size   int  // commands and their keys
 	bytes  int  // what they take of memory
 	broken bool // a command was refused: so will be EXEC
@@ -33,7 +34,7 @@ var (
 	errManyQueued = &codedError{"TRYAGAIN", fmt.Sprintf("OVERLOADED: all connections have queued %d commands in transactions", maxQueued)}
 )
 
-func multi(s *session, _ []string) Op {
+func multi(s *session, _ []string) line.Op {
 	if s.tx != nil {
 		return failed(errNested)
 	}
@@ -41,7 +42,7 @@ func multi(s *session, _ []string) Op {
 	return ok()
 }
 
-func discard(s *session, _ []string) Op {
+func discard(s *session, _ []string) line.Op {
 	if s.tx == nil {
 		return failed(errNoDiscard)
 	}
@@ -59,36 +60,36 @@ func (s *session) forget() {
 
 // queue keeps a command for EXEC. It may be one that cannot be carried out: then that is its
 // answer, and the transaction is broken.
-func (s *session) queue(o Op, args [][]byte) Op {
-	size, bytes := 1+len(o.Keys), opSize+len(o.Keys)*int(unsafe.Sizeof(client.Key{}))
+func (s *session) queue(o line.Op, args [][]byte) line.Op {
+	size, bytes := 1+len(o.Keys), int(unsafe.Sizeof(o))+len(o.Keys)*int(unsafe.Sizeof(client.Key{}))
 	for _, a := range args {
 		bytes += len(a) + int(unsafe.Sizeof(""))
 	}
 	switch {
 	case o.Err != nil:
 	case s.tx.size+size > seq.MaxBatch:
-		o = Op{Err: errLongTx, Tally: o.Tally}
+		o = line.Op{Err: errLongTx, Tally: o.Tally}
 	case s.d.queued.Add(int64(size)) > maxQueued:
 		s.d.queued.Add(int64(-size))
-		o = Op{Err: errManyQueued, Tally: o.Tally}
+		o = line.Op{Err: errManyQueued, Tally: o.Tally}
 	default:
 		s.tx.ops, s.tx.size, s.tx.bytes = append(s.tx.ops, o), s.tx.size+size, s.tx.bytes+bytes
-		return Op{Tally: s.d.tallies[Queued], Form: answer(func(w *writer) { w.status("QUEUED") })}
+		return line.Op{Tally: s.d.tallies[line.Queued], Form: answer(func(w *writer) { w.status("QUEUED") })}
 	}
 	s.tx.broken = true
 	return o
 }
 
-func exec(s *session, _ []string) Op {
+func exec(s *session, _ []string) line.Op {
 	if s.tx == nil {
 		return failed(errNoMulti)
 	}
-	return Op{} // read does it
+	return line.Op{} // read does it
 }
 
 // exec adds the head of the answer to EXEC and the queued commands, whose answers follow it. All
 // of them must be allowed, or none is carried out.
-func (s *session) exec(ops []Op, head Op) []Op {
+func (s *session) exec(ops []line.Op, head line.Op) []line.Op {
 	tx := s.tx
 	s.forget()
 	if tx.broken {

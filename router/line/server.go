@@ -1,4 +1,4 @@
-package resp
+package line
 
 import (
 	"cmp"
@@ -34,12 +34,12 @@ type Limits struct {
 
 // patience holds the deadlines of a connection.
 type patience struct {
-	reply   time.Duration // until it takes more of its replies
-	request time.Duration // until the rest of a request comes
-	idle    time.Duration // until a request comes
-	// stranger is the time that a connection has to authenticate.
-	stranger time.Duration
-	sweep    time.Duration // how often connections are looked at for these
+	Reply   time.Duration // until it takes more of its replies
+	Request time.Duration // until the rest of a request comes
+	Idle    time.Duration // until a request comes
+	// Stranger is the time that a connection has to authenticate.
+	Stranger time.Duration
+	Sweep    time.Duration // how often connections are looked at for these
 }
 
 const (
@@ -85,7 +85,7 @@ func New(dialect Dialect, from Numbers, log *slog.Logger) *Server {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{dialect: dialect, from: from, log: log, stats: stats{took: telemetry.Durations(), sizes: telemetry.Sizes(), begun: time.Now()}, conns: map[net.Conn]bool{}, budget: gate.NewBudget(DefaultMemory),
-		waits: patience{reply: 10 * time.Second, request: 10 * time.Second, idle: 15 * time.Minute, stranger: 5 * time.Second, sweep: time.Second}}
+		waits: patience{Reply: 10 * time.Second, Request: 10 * time.Second, Idle: 15 * time.Minute, Stranger: 5 * time.Second, Sweep: time.Second}}
 	s.CountRefused(nil)
 	s.SetLimits(Limits{})
 	return s
@@ -224,11 +224,11 @@ func (s *Server) serve(ctx context.Context, nc net.Conn, c *Conn) {
 	for !c.quit {
 		switch open := c.in.open(); {
 		case c.Stranger():
-			s.until(nc, c.begun.Add(s.waits.stranger))
+			s.until(nc, c.begun.Add(s.waits.Stranger))
 		case !open:
-			s.within(nc, s.waits.idle)
+			s.within(nc, s.waits.Idle)
 		case !waiting:
-			s.within(nc, s.waits.request)
+			s.within(nc, s.waits.Request)
 		}
 		waiting = c.in.open()
 		if c.purse.drawn > 0 { // the next request may come late, and others need the memory
@@ -282,7 +282,7 @@ func (s *Server) until(c net.Conn, at time.Time) {
 // shake waits for the handshake of TLS, and looks at what was shown.
 func (s *Server) shake(ctx context.Context, nc net.Conn, c *Conn) bool {
 	if secured, ok := nc.(*tls.Conn); ok {
-		ctx, end := context.WithTimeout(ctx, s.waits.stranger)
+		ctx, end := context.WithTimeout(ctx, s.waits.Stranger)
 		defer end()
 		if secured.HandshakeContext(ctx) != nil {
 			return false
@@ -303,7 +303,7 @@ func (s *Server) malformed(err error, c *Conn) {
 
 // send gives the caller what was put together; false when it does not take it.
 func (s *Server) send(nc net.Conn, c *Conn) bool {
-	_ = nc.SetWriteDeadline(time.Now().Add(s.waits.reply))
+	_ = nc.SetWriteDeadline(time.Now().Add(s.waits.Reply))
 	_, err := nc.Write(c.out)
 	c.sent()
 	return err == nil

@@ -1,4 +1,4 @@
-package resp
+package line
 
 // A read is offered minRoom at first, and twice as much each time it fills that.
 const (

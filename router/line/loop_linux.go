@@ -1,4 +1,4 @@
-package resp
+package line
 
 import (
 	"context"
@@ -151,9 +151,9 @@ func (l *loop) stop(how int32) {
 func (l *loop) run() {
 	defer l.free()
 	var tick *time.Timer
-	tick = time.AfterFunc(l.s.waits.sweep, func() {
+	tick = time.AfterFunc(l.s.waits.Sweep, func() {
 		if l.enqueue(nil) {
-			tick.Reset(l.s.waits.sweep)
+			tick.Reset(l.s.waits.Sweep)
 		}
 	})
 	for {
@@ -343,7 +343,7 @@ func (l *loop) begin() {
 // has ended.
 func (l *loop) sweep() bool {
 	how := l.leave.Load()
-	if how == stay && l.now.Sub(l.swept) < l.s.waits.sweep {
+	if how == stay && l.now.Sub(l.swept) < l.s.waits.Sweep {
 		return false
 	}
 	l.swept = l.now
@@ -351,14 +351,14 @@ func (l *loop) sweep() bool {
 		if c == nil || c.state.Load()&(busy|again) != 0 {
 			continue
 		}
-		limit := l.s.waits.idle
+		limit := l.s.waits.Idle
 		switch {
 		case len(c.out) > 0:
-			limit = l.s.waits.reply
+			limit = l.s.waits.Reply
 		case c.in.open():
-			limit = l.s.waits.request
+			limit = l.s.waits.Request
 		}
-		if l.now.Sub(c.since) >= l.s.waits.sweep { // others need the memory
+		if l.now.Sub(c.since) >= l.s.waits.Sweep { // others need the memory
 			c.order.UIDs, c.order.Counts, c.order.Ranges = nil, nil, nil
 			c.drop()
 			c.fits()

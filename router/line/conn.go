@@ -1,4 +1,4 @@
-package resp
+package line
 
 import (
 	"errors"
@@ -114,7 +114,7 @@ func (c *Conn) heard() {
 
 // late reports whether a connection has had its time to show who it is.
 func (c *Conn) late(now time.Time) bool {
-	return now.Sub(c.begun) >= c.server.waits.stranger && c.Stranger()
+	return now.Sub(c.begun) >= c.server.waits.Stranger && c.Stranger()
 }
 
 // little reports whether a connection should be read in small parts.

@@ -1,4 +1,4 @@
-package resp
+package line
 
 import (
 	"sync/atomic"

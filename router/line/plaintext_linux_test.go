@@ -1,7 +1,6 @@
-package resp
+package line_test
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"net"
@@ -10,6 +9,9 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/router/line"
+	"github.com/seqsvr/seqsvr/router/line/linetest"
+	"github.com/seqsvr/seqsvr/router/line/resp"
 	"github.com/seqsvr/seqsvr/tests/tlstest"
 )
 
@@ -29,21 +31,8 @@ func TestPlaintextBesideTLSIsTheLoops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(NewDialect(), newCounters(), nil)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx, lis, bound) }()
-	defer func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	}()
-	goroutines := func() int {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return len(s.conns)
-	}
+	s := line.New(resp.New(), linetest.NewCounters(), nil)
+	linetest.ServeOn(t, s, lis)
 	for i, text := range []string{"PING\r\n", "*1\r\n$4\r\nPING\r\n"} {
 		c, err := net.Dial("tcp", plain.Addr().String())
 		if err != nil {
@@ -51,7 +40,7 @@ func TestPlaintextBesideTLSIsTheLoops(t *testing.T) {
 		}
 		defer c.Close()
 		pings(t, c, text[:1], text[1:])
-		if n := goroutines(); n != 0 {
+		if n := s.Goroutines(); n != 0 {
 			t.Errorf("plaintext connection %d: %d have a goroutine", i, n)
 		}
 	}
@@ -67,7 +56,7 @@ func TestPlaintextBesideTLSIsTheLoops(t *testing.T) {
 	}
 	defer c.Close()
 	pings(t, c, "PING\r\n")
-	if n := goroutines(); n != 1 {
+	if n := s.Goroutines(); n != 1 {
 		t.Errorf("with one of TLS: %d have a goroutine", n)
 	}
 }

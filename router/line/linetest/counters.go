@@ -1,0 +1,186 @@
+package linetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
+	"github.com/seqsvr/seqsvr/router/line"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/snowflake"
+)
+
+// Counters are Numbers in memory, which count the calls.
+type Counters struct {
+	mu    sync.Mutex // guards all below
+	seqs  map[client.Key]uint64
+	tags  map[string]uint64
+	once  map[request]client.Range
+	ids   uint64
+	calls int
+	fault error
+}
+
+// NewCounters returns Counters at 0, and a tag, orders, at 100.
+func NewCounters() *Counters {
+	return &Counters{seqs: map[client.Key]uint64{}, tags: map[string]uint64{"orders": 100}, once: map[request]client.Range{}}
+}
+
+// Calls returns the number of calls so far.
+func (c *Counters) Calls() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls
+}
+
+// Fail lets all further calls fail.
+func (c *Counters) Fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fault = err
+}
+
+func (c *Counters) enter() (leave func(), err error) {
+	c.mu.Lock()
+	c.calls++
+	return c.mu.Unlock, c.fault
+}
+
+func (c *Counters) take(key client.Key, n uint32) client.Range {
+	first := c.seqs[key] + 1
+	c.seqs[key] += uint64(n)
+	return client.Range{First: seq.Seq(first), Last: seq.Seq(c.seqs[key])}
+}
+
+// Take implements line.Numbers.
+func (c *Counters) Take(_ context.Context, key client.Key, n uint32) (client.Range, error) {
+	leave, err := c.enter()
+	defer leave()
+	if err != nil {
+		return client.Range{Err: err}, err
+	}
+	return c.take(key, n), nil
+}
+
+// NextBatchIdempotent implements line.Numbers.
+func (c *Counters) NextBatchIdempotent(_ context.Context, space string, uids []seq.UID, counts []uint32, requests []client.Request) ([]client.Range, error) {
+	leave, err := c.enter()
+	defer leave()
+	if len(requests) > 0 && space != "orders" {
+		err = seq.ErrIDNotKept
+	}
+	if space == "none" {
+		err = seq.ErrUnknownSpace
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := make([]client.Range, len(uids))
+	for i, uid := range uids {
+		if uid == 13 {
+			out[i].Err = fmt.Errorf("next: %w", seq.ErrOverflow)
+			continue
+		}
+		key := client.Key{Space: space, UID: uid}
+		if len(requests) == 0 {
+			out[i] = c.take(key, counts[i])
+			continue
+		}
+		had, again := c.once[request{key, requests[i].ID}]
+		switch {
+		case again && uint64(had.Last-had.First) != uint64(counts[i])-1:
+			out[i].Err = &seq.IDConflict{First: had.First, Count: uint32(had.Last - had.First + 1), Asked: counts[i]}
+		case again:
+			had.Replayed = true
+			out[i] = had
+		default:
+			out[i] = c.take(key, counts[i])
+			c.once[request{key, requests[i].ID}] = out[i]
+		}
+	}
+	return out, nil
+}
+
+// request is a take by a request of an exact space, orders.
+type request struct {
+	key client.Key
+	id  string
+}
+
+// Lookup implements line.Numbers.
+func (c *Counters) Lookup(_ context.Context, key client.Key, id string) (client.Range, bool, error) {
+	leave, err := c.enter()
+	defer leave()
+	got, found := c.once[request{key, id}]
+	return got, found, err
+}
+
+// Current implements line.Numbers.
+func (c *Counters) Current(_ context.Context, space string, uids []seq.UID) ([]client.Value, error) {
+	leave, err := c.enter()
+	defer leave()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]client.Value, len(uids))
+	for i, uid := range uids {
+		out[i].Seq = seq.Seq(c.seqs[client.Key{Space: space, UID: uid}])
+	}
+	return out, nil
+}
+
+// Generate implements line.Numbers.
+func (c *Counters) Generate(_ context.Context, namespace string, count uint32) (client.IDs, error) {
+	leave, err := c.enter()
+	defer leave()
+	if namespace != "1" {
+		err = seq.ErrUnknownNamespace
+	}
+	if err != nil {
+		return client.IDs{}, err
+	}
+	first := snowflake.ID(1<<60 + c.ids)
+	c.ids += uint64(count)
+	return client.IDs{Runs: []snowflake.Run{{First: first, Last: first + snowflake.ID(count) - 1, Stride: 1}}}, nil
+}
+
+// TakeSegment implements line.Numbers.
+func (c *Counters) TakeSegment(_ context.Context, tag string, count uint32) (first, last seq.Seq, err error) {
+	leave, err := c.enter()
+	defer leave()
+	n, known := c.tags[tag]
+	if !known {
+		err = seq.ErrUnknownTag
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	c.tags[tag] = n + uint64(count)
+	return seq.Seq(n), seq.Seq(n + uint64(count) - 1), nil
+}
+
+// Begin implements line.Numbers.
+func (c *Counters) Begin(ctx context.Context, orders ...*stream.Order) {
+	for _, o := range orders {
+		go func() {
+			counts := o.Counts
+			if len(counts) == 0 {
+				counts = slices.Repeat([]uint32{1}, len(o.UIDs))
+			}
+			got, err := c.NextBatchIdempotent(ctx, o.Space, o.UIDs, counts, nil)
+			if o.Ranges = got; err != nil {
+				o.Ranges = slices.Repeat([]client.Range{{Err: err}}, len(o.UIDs))
+			}
+			o.Done()
+		}()
+	}
+}
+
+// Leave implements line.Place.
+func (c *Counters) Leave() {}
+
+// Admit implements line.Numbers.
+func (c *Counters) Admit(context.Context, *stream.Order) (line.Place, error) { return c, nil }
