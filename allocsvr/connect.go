@@ -16,7 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// known is what is read at the stores before there is a node.
+// known holds the documents that a start reads at the stores before there is a node.
 type known struct {
 	keys  documents.KeyEntries  // how string keys are hashed
 	first documents.SetsAtStart // which sections the Set has, and what it knows of others
@@ -84,7 +84,7 @@ func (s *Server) find(ctx context.Context, waiting *starting) (backend, error) {
 	return s.onStores(cluster, options...), nil
 }
 
-// fatal says whether no later try can find what this one did not.
+// fatal reports whether the error would end every later try, too.
 func fatal(err error) bool {
 	for _, e := range []error{seq.ErrProtocol, seq.ErrForeignCluster, seq.ErrStaleEra, seq.ErrBadArgument, documents.ErrUnsoundKeys,
 		etcdstore.ErrRestored, etcdstore.ErrDamaged, etcdstore.ErrNotInitialized,

@@ -22,7 +22,7 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// endpoint is what an AllocSvr serves from registers of its own, beside sections.
+// endpoint is a service with registers of its own, beside sections.
 type endpoint interface {
 	// Run works until ctx ends; an error is a broken invariant.
 	Run(ctx context.Context) error

@@ -17,8 +17,8 @@ import (
 	"github.com/seqsvr/seqsvr/tests/bubble"
 )
 
-// starvation holds the renewals of whole nodes up for random times, as a machine does
-// that has no time for them: nobody is dead, and leases end before they are renewed.
+// starvation delays the renewals of whole nodes for random times, like a machine that has no time for them.
+// No node is dead, and leases end before they are renewed.
 type starvation struct {
 	which  string        // names of nodes
 	most   time.Duration // a node gets through again after up to so much

@@ -49,8 +49,8 @@ func (n *Node) used() (feature string, protocol int) {
 	return "", 0
 }
 
-// requireUsed has the stores require what is used already, until ctx ends: a build of before may
-// have begun to use it. While older nodes live, it waits for their upgrade.
+// requireUsed makes the stores require the protocol of the features in use, until ctx ends. A node of an
+// older build may have begun to use a feature. While older nodes live, requireUsed waits for their upgrade.
 func (n *Node) requireUsed(ctx context.Context) error {
 	done, told := 0, ""
 	for first := true; first || wake.Sleep(ctx, requireEvery); first = false {

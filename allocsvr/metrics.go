@@ -135,8 +135,8 @@ func (n *Node) Send(ch chan<- prometheus.Metric) {
 // errNoStores: the process has not found a quorum of stores yet.
 var errNoStores = errors.New("looking for a quorum of stores")
 
-// Ready is nil while this node serves everything that it should, else the reason why
-// not: no quorum, no route table, no lease, or leaving.
+// Ready returns nil while this node serves all its sections, and otherwise the reason why not: no quorum,
+// no route table, no lease, or leaving.
 func (s *Server) Ready() error {
 	p := s.parts.Load()
 	if p == nil {

@@ -8,14 +8,13 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// quorum is nil while W stores have answered within the lease, and else a
-// seq.ErrNoQuorum that names those that have not.
+// quorum returns nil while W stores have answered within the lease, and otherwise a seq.ErrNoQuorum that
+// names the stores that have not.
 //
-// No lease of this node is valid then, and what it knows of other owners is as old as its
-// last renewal. So it says just this to every request for a register, owned or not,
-// instead of pointing elsewhere. Whether the quorum is lost, or only this node is cut off
-// from it and others take over, it cannot know: the caller finds out by asking the
-// others (client.outage).
+// No lease of this node is valid then, and its knowledge of other owners is as old as its last renewal. So
+// it returns this error for every request for a register, owned or not, and does not redirect. It cannot
+// know whether the quorum is lost, or whether other nodes have a quorum and take over. The caller finds out
+// by asking the other nodes (client.outage).
 func (a *Alloc) quorum() error {
 	n, needed := a.leases.Connected(), a.needed.Load()
 	if int64(n) >= needed {

@@ -114,7 +114,7 @@ func TestAForcedRaiseGoesFurtherAndStandsInTheLog(t *testing.T) {
 	}
 }
 
-// status is what the node tells operators, without members and stores.
+// status returns the node's status for operators, without members and stores.
 func (n *node) status(t *testing.T) *pb.StatusReply {
 	t.Helper()
 	reply, err := n.admin().Status(context.Background(), nil)

@@ -18,7 +18,7 @@ func (d *division) add(name string, at *division, i int) error {
 	return err
 }
 
-// known says whether the map has a Set of that name.
+// known reports whether the map has a Set of that name.
 func (d *division) known(name string) bool {
 	d.t.Helper()
 	m, err := d.root.Map(d.t.Context())

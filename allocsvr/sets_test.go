@@ -355,7 +355,7 @@ func TestSectionsMoveOnlyToASetThatHasTheirSpace(t *testing.T) {
 	refused("it is of another space there")
 }
 
-// moveSteps are what a Mover is about to do when it calls Before.
+// moveSteps are the steps of a Mover, each of which calls Before.
 var moveSteps = []string{"seal", "stop", "open", "finish", "arrive"}
 
 var errStopped = errors.New("the coordinator was stopped")

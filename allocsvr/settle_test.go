@@ -234,8 +234,8 @@ func TestASettledRootKnowsOfMovesBetweenOtherSets(t *testing.T) {
 	}
 }
 
-// A move whose coordinator comes late to a section of another Set, after the root was restored and
-// settled without it, never seals that section: nobody could finish it.
+// A move's coordinator comes late to a section of another Set, after the root was restored and settled
+// without the move. It never seals that section, because no other coordinator could finish the move.
 func TestAMoveThatASettledRootDoesNotKnowSealsNothing(t *testing.T) {
 	d := newDivision(t, 3, user16())
 	const uid = seq.UID(0)
@@ -255,9 +255,9 @@ func TestAMoveThatASettledRootDoesNotKnowSealsNothing(t *testing.T) {
 	}
 }
 
-// Two Sets are restored in turn, each from a backup that is older than all that the settlements
-// brought, which raise a section more often than each Set alone was restored: what one knew of the
-// other's sections is learned again each time.
+// Two Sets are restored in turn, each from a backup that is older than the settlements. The settlements
+// raise a section more often than each Set alone was restored, because each Set learns the other's numbers
+// again each time.
 func TestSetsThatAreRestoredInTurnDoNotForgetHowFarTheOthersWent(t *testing.T) {
 	for last := range 2 { // that has the section in the end
 		t.Run(fmt.Sprint("Set ", last), func(t *testing.T) {
@@ -438,7 +438,7 @@ func TestARestoredRootKeepsItsExactSections(t *testing.T) {
 	d.until("the root has its exact sections again", func() bool { return owned() == 2 })
 }
 
-// place is what a Set says of a section.
+// place returns the place of a section in the record of a Set.
 func (d *division) place(i int, id seq.SectionID) sets.Place {
 	d.t.Helper()
 	r, _, _, err := setadmin.NewSet(d.name(i), d.addrs(i), d).Record(d.t.Context())
@@ -465,7 +465,7 @@ func TestAMoveToASetInLimboStopsNothing(t *testing.T) {
 	d.next(uid)
 }
 
-// The Set is restored while the move is on its way: whoever takes it back is told what to do first.
+// The Set is restored during the move. Taking the move back fails, and the error says what to do first.
 func TestAMoveWhoseSetIsInLimboIsTakenBackOnceThatIsSettled(t *testing.T) {
 	d := newDivision(t, 2, user16())
 	const uid = seq.UID(0)

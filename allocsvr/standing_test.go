@@ -14,7 +14,7 @@ import (
 	"github.com/seqsvr/seqsvr/tests/bubble"
 )
 
-// statusOf is what an operator is told by the node.
+// statusOf returns the status that the node reports to an operator.
 func (f *fleet) statusOf(n *node) *pb.StatusReply {
 	f.t.Helper()
 	r, err := n.admin().Status(context.Background(), nil)

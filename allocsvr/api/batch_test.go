@@ -55,8 +55,8 @@ func allocatesNothing(t *testing.T, traces *tracing.Tracer) {
 	}
 }
 
-// BenchmarkMessage is what a message costs between its arrival and its reply, without
-// gRPC: keys at random among a million, in 4,096 sections.
+// BenchmarkMessage measures a message between its arrival and its reply, without gRPC. The keys are random
+// among a million, in 4,096 sections.
 func BenchmarkMessage(b *testing.B) {
 	const users = 1 << 20
 	for _, keys := range []int{1, 64, 512, 4096} {

@@ -13,9 +13,9 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
-// FuzzPeerHandlers calls what other AllocSvr call with any bytes, as they are or with the
-// cluster and session put in. A refusal has a name, and nothing of the message is kept; what
-// is kept names a section that there is, with counters as they were sent.
+// FuzzPeerHandlers calls the methods for other AllocSvr with any bytes, unchanged or with the cluster and
+// session put in. A refusal has a name, and the node keeps nothing of the message. Otherwise each kept
+// section exists, and has the counters that were sent.
 func FuzzPeerHandlers(f *testing.F) {
 	const sections = 4
 	sealed := &pb.SealedSection{Section: 3, Round: 5, Counters: counters.New(7).AppendBinary(nil)}

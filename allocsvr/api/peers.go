@@ -103,8 +103,8 @@ func (p *Peers) Take(ctx context.Context, addr string, to seq.Session, ids []seq
 	return owned, nil
 }
 
-// Refresh asks the node of a session to read the documents of tags and namespaces again, and returns
-// when it goes by them.
+// Refresh asks the node of a session to read the documents of tags and namespaces again. It returns when
+// the node uses them.
 func (p *Peers) Refresh(ctx context.Context, addr string, to seq.Session) error {
 	client, err := p.client(addr)
 	if err != nil {

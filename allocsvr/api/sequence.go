@@ -131,6 +131,7 @@ func (s *Sequence) Next(ctx context.Context, req *pb.NextRequest) (*pb.NextReply
 	}
 	t.Pass(s.Sections.BatchClock())
 	if !t.Settled() {
+		place.Waits()
 		var cancel context.CancelFunc
 		ctx, cancel = bounded(ctx)
 		defer cancel()

@@ -81,7 +81,7 @@ func (s *Sets) ChangeMap(ctx context.Context, req *pb.ChangeSetMapRequest) (*pb.
 	return reply, nil
 }
 
-// edit is what a request asks for, and how the log of events tells it.
+// edit returns the change that a request asks for, and its event for the log.
 func (s *Sets) edit(req *pb.ChangeSetMapRequest) (func(now sets.Map, began *sets.Move) (sets.Map, bool, error), arbiter.Event, error) {
 	event := arbiter.Event{Kind: "sets", Subject: "map of Sets"}
 	switch {

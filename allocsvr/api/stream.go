@@ -81,7 +81,7 @@ func (t *sequenceStream) takes(ctx context.Context, req *pb.StreamRequest, next 
 	}
 	place, err := t.admit(ctx, rpc.Load(next.Batches))
 	if err != nil {
-		// As after a deadline: what was taken is answered, the rest refused.
+		// As after a deadline, the numbers taken so far are sent, and the other keys are refused.
 		ctx, cancel := context.WithCancelCause(ctx)
 		cancel(err)
 		return finish(ctx)

@@ -1,13 +1,13 @@
-// Package arbiter is the route table: which node should own which section. One node at a time
-// holds the arbiter's lease and plans it; every node reads it, and some write in it what
-// they know better: that they leave, what they weigh, to whom they gave their sections.
+// Package arbiter keeps the route table, which says which node should own which section. One node at a time
+// holds the arbiter's lease and plans the table. Every node reads it. Nodes write into it that they leave,
+// their weights, and the new owners of sections that they gave away.
 //
-// No promise of uniqueness or order rests on any of this: the registers decide which node
-// may serve a section, the table says only which should. Two arbiters at once do no harm, since
-// the table is changed by compare-and-swap.
+// Uniqueness and order do not depend on the table. The registers decide which node may serve a section, and
+// the table says only which node should. Two arbiters at once do no harm, because the table is changed by
+// compare-and-swap.
 //
-// It owns the table as this node knows it (Routes), the log of decisions beside it (Event),
-// the arbiter's lease (Lease), what the arbiter remembers of nodes that come and go
-// (Arbiter), and the changes that operators ask for. It never touches a section. Its Config
-// tells which nodes are alive; the rules of placement are in package placement.
+// The package has the table as this node knows it (Routes), the log of decisions (Event), the arbiter's
+// lease (Lease), the arbiter's memory of nodes that come and go (Arbiter), and the changes that operators
+// ask for. It never touches a section. Its Config tells which nodes are alive. The rules of placement are
+// in package placement.
 package arbiter

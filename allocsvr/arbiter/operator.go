@@ -10,15 +10,14 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Change is what became of an operator's wish: the table that has it, and how many
-// sections that moves.
+// Change is the result of an operator's request: the new table, and the number of sections that move.
 type Change struct {
 	Version uint64
 	Moved   uint32
 }
 
-// Drain has the table say that the node is to be empty, or undoes it: the node hands its
-// sections over itself and writes who has them.
+// Drain records in the table that the node is to be empty, or undoes that. The node hands its sections over
+// itself, and records their new owners.
 func (r *Arbiter) Drain(ctx context.Context, node string, undo bool) (Change, error) {
 	kind, by := "drain", rpc.ChangeBy(ctx)
 	if undo {

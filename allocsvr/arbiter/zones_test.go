@@ -11,8 +11,9 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// If the nodes of one zone are lost, the arbiter goes on planning, because standbys are elsewhere. If nodes
-// of several zones go at once, the network may have failed. So it is for one of two zones.
+// If the nodes of one of three zones are lost, the arbiter goes on planning, because standbys are
+// elsewhere. If nodes of several zones, or of one of two zones, are lost at once, the network may have
+// failed.
 func TestTheNodesOfAZoneThatGoTogetherFreezeNothing(t *testing.T) {
 	const lease = time.Second
 	for _, row := range []struct {

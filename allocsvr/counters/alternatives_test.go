@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// taker is what a section's counters must be able to do, without the rest of Table.
+// taker has the part of a Table that a section needs to take numbers.
 type taker interface{ take(uid uint64) uint64 }
 
 // alternatives are the plain ways to keep counters, beside Table.

@@ -61,7 +61,7 @@ func section(tabs []*Table, uid uint64) *Table {
 	return tabs[scatter(uid>>blockBits)%uint64(len(tabs))]
 }
 
-// footprint is what the counters take, with the table itself.
+// footprint returns the memory of the counters, with the table itself.
 func footprint(t *Table) int { return int(unsafe.Sizeof(*t)) + t.Bytes() }
 
 func TestASectionStaysWithinItsBytesPerUID(t *testing.T) {

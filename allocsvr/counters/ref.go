@@ -14,8 +14,8 @@ type Ref struct {
 	counter *uint64 // nil if the UID is not in the table
 }
 
-// Known says whether the UID is in the table. A take of one that is not adds it, after
-// which no Ref of the table is good any more.
+// Known reports whether the UID is in the table. A take of a UID that is not in the table adds it. After
+// that no Ref of the table is valid any more.
 func (s Ref) Known() bool { return s.counter != nil }
 
 // Prefetch has the processor fetch what Find will need. The result says nothing; it is to be

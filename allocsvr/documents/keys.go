@@ -77,10 +77,9 @@ func (e KeyEntries) Of(s *seq.Space) KeyEntry {
 // Keys is the document of how the string keys of each space are hashed, with the secrets, as a session reads
 // and changes it.
 //
-//   - A space that is to hash under a secret has one before any of its keys is hashed, the same for all
-//     nodes.
-//   - A node uses what the document said when its session began, until the session ends. The marks of
-//     counters decide what a later change does to them (handover.Sealed.Mark, docs/decisions.md, 038).
+//   - A space that needs a secret has one before any of its keys is hashed, and it is the same for all nodes.
+//   - A node uses the document that it read when its session began, until the session ends. The marks of
+//     counters decide how a later change affects them (handover.Sealed.Mark, docs/decisions.md, 038).
 //   - No secret is in an error, a log line, an event or a reply.
 type Keys struct {
 	mapping seq.Mapping

@@ -13,8 +13,8 @@ import (
 	"github.com/seqsvr/seqsvr/sets"
 )
 
-// ErrNotRoot: the map is changed, and read as it is now, at the root Set only; the error says
-// where that is.
+// ErrNotRoot means that the map can be changed and loaded only at the root Set. The error says where the
+// root is.
 var ErrNotRoot = fmt.Errorf("%w: this is not the root Set", seq.ErrBadArgument)
 
 // lookEvery is the time between two regular reads of the documents.
@@ -26,7 +26,7 @@ type SetsAtStart struct {
 	Map    sets.Map // except at the root, the newest map that a node of this Set has read
 }
 
-// SetsConfig is what Sets are made of. All is required but Root and OnRecord.
+// SetsConfig holds the parts of Sets. All fields except Root and OnRecord are required.
 type SetsConfig struct {
 	Life    context.Context
 	Stores  Stores
@@ -138,7 +138,7 @@ func (d *Sets) Map() sets.Map {
 	return told
 }
 
-// LoadMap reads the map as it is now: ErrNotRoot, else as of Document.Load.
+// LoadMap reads the present map. It returns ErrNotRoot or the errors of Document.Load.
 func (d *Sets) LoadMap(ctx context.Context) (sets.Map, error) {
 	if err := d.atRoot(); err != nil {
 		return sets.Map{}, err

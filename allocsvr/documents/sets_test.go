@@ -75,7 +75,7 @@ func TestAClusterJoinsOneRootUnderOneName(t *testing.T) {
 	}
 }
 
-// A Record of before names no root: what is said next holds.
+// A Record of an older build names no root. The next step that names one adds it.
 func TestARecordWithoutTheClusterOfItsRootTakesOne(t *testing.T) {
 	c := newStores(t)
 	if _, err := joinRoot(t, nodeSets(t, c, false, false), "b", "r", ""); err != nil {
@@ -128,8 +128,8 @@ func TestTheMapIsChangedAtTheRootAlone(t *testing.T) {
 	}
 }
 
-// A node of another Set asks the root's nodes in turn for what is newer, and goes by what it heard
-// last while none answers.
+// A node of another Set asks the root's nodes in turn for a newer map. While none answers, it uses the map
+// that it heard last.
 func TestAnotherSetHearsOfTheMap(t *testing.T) {
 	c := newStores(t)
 	if _, err := nodeSets(t, c, false, false).Join(t.Context(), "b", []string{"dead", "r"}, "root", func(context.Context) error { return nil }); err != nil {

@@ -8,14 +8,14 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Spaces is the document of the spaces that a cluster has come to have since it was initialised. It holds the
+// Spaces is the document of the spaces that a cluster has got since it was initialised. It holds the
 // whole mapping, and each version extends the one before. Stores take a mapping over only after it was
 // decided there, so of the mappings that stores and nodes have, one always extends the other
 // (docs/decisions.md, 052).
 //
 // A command that dies before the swap did nothing. After the swap any later "space add" tells the stores. Once
-// one store was told, an AllocSvr hears of it within 5 s and tells the others. A store that is away is told
-// when it returns. A backup has the decision of any store that it read.
+// one store was told, an AllocSvr hears of the mapping within 5 s and tells the other stores. A store that
+// is away is told when it returns. A backup has the decision of any store that it read.
 type Spaces struct {
 	doc *Document[seq.Mapping]
 }

@@ -19,8 +19,8 @@ func (c *cluster) operator(lost, applied bool) *documents.Spaces {
 	return documents.NewSpaces(c.t.Context(), c.stores.Unsure(c.t, lost, applied), seq.NewSession())
 }
 
-// Operators who all know the cluster as it was at first each add a space: all that they are
-// told are one mapping, as it grew.
+// Operators who all know the cluster as it was at first each add a space. The answers to all of them are
+// one mapping, as it grew.
 func TestOperatorsAtOnceAddOneSpaceAfterTheOther(t *testing.T) {
 	c := newCluster(t, seq.Space{Name: "user", Sections: 2})
 	const operators = 4

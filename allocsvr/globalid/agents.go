@@ -15,8 +15,8 @@ const (
 	otherAgents  = "(other)" // all beyond maxAgents
 )
 
-// agents counts the IDs that each agent got. The zero value is ready for use; it is
-// safe for concurrent use, and holds at most maxAgents names, whoever asks.
+// agents counts the IDs that each agent got. The zero value is ready for use. It is safe for concurrent
+// use, and holds at most maxAgents names, whatever callers send.
 type agents struct {
 	known sync.Map // name -> *atomic.Uint64
 	mu    sync.Mutex

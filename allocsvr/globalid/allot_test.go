@@ -82,7 +82,7 @@ func (r rootOf) Ask(ctx context.Context, w namespaces.AllotmentRequest) ([]byte,
 	return nil, err
 }
 
-// dead says whether the node was killed or has left.
+// dead reports whether the node was killed or has left.
 func (n *node) dead() bool {
 	n.leases.mu.Lock()
 	defer n.leases.mu.Unlock()
@@ -213,7 +213,8 @@ func TestASetAsksForMoreWorkerIDsUntilTheRootNeedsTheRest(t *testing.T) {
 	}
 }
 
-// Callers of one Set are lent more windows than its share: what the others need is kept for them.
+// Callers of one Set ask for more windows than the Set's share. The worker ids for the other Sets are kept
+// for them.
 func TestEachSetGetsWorkerIDsWhateverAnotherOneWants(t *testing.T) {
 	for roots := 1; roots <= 2; roots++ {
 		g := newGroup(t, 3)
@@ -234,7 +235,7 @@ func TestEachSetGetsWorkerIDsWhateverAnotherOneWants(t *testing.T) {
 	}
 }
 
-// More Sets than worker ids: who comes first has one.
+// There are more Sets than worker ids. The first Sets to ask get an id each.
 func TestManySetsShareFewWorkerIDs(t *testing.T) {
 	g := newGroup(t, 12)
 	book := g.book()

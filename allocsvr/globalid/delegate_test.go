@@ -59,7 +59,7 @@ func TestAnExtendedWindowGoesOnWithoutAHoleAtAnyNode(t *testing.T) {
 	first := k.must(nodes[0], "s")
 	made := k.drain(100)
 	for round := range 6 {
-		// Before the end, and twice after it: nobody else took the worker id.
+		// Before the end, and twice after it, no other client took the worker id.
 		c.leap([]time.Duration{5, 5, 5, 12, 15, 5}[round] * time.Minute)
 		was := k.last
 		got := k.must(nodes[round%3], "s")
@@ -423,8 +423,8 @@ func TestNobodyEmptiesThePoolOfWorkerIDsAlone(t *testing.T) {
 	}
 }
 
-// A router without a certificate says for whom it asks, as any host may: who names many callers
-// leaves worker ids for other hosts all the same.
+// A router without a certificate names the callers that it asks for, as any host may. If it names many
+// callers, worker ids are still left for other hosts.
 func TestCallersBehindAnUnprovedRouterHaveSharesOfTheirOwn(t *testing.T) {
 	const pool = "time:40,worker:5,sequence:1;unit=1s;epoch=1700000000000;overflow=borrow;rollback=borrow" // 32
 	c := newCluster(t)

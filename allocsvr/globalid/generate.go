@@ -11,7 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// Issue is what one call got: IDs of one worker.
+// Issue holds the IDs of one call, all of one worker.
 type Issue struct {
 	*workers.Lease                   // whose they are
 	Batches        []snowflake.Batch // count IDs over all

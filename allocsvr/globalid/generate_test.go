@@ -12,8 +12,8 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// BenchmarkGenerate is what one request of one ID, and of a hundred, costs at a node: the
-// namespace is found, its worker id is held, the window is long enough.
+// BenchmarkGenerate measures one request of one ID, and of a hundred, at a node. The namespace is found,
+// its worker id is held, and the window is long enough.
 func BenchmarkGenerate(b *testing.B) {
 	for name, count := range map[string]int{"one": 1, "hundred": 100} {
 		b.Run(name, func(b *testing.B) {

@@ -180,8 +180,8 @@ func TestAStepOfUnknownOutcomeUsesAReturnedWindowUp(t *testing.T) {
 	}
 }
 
-// A client that is still heard of after it gave back, by a message that was late, gets what is
-// above its mark, and the rest is not lent to anybody else meanwhile.
+// A late message extends a client's window after the client gave it back. The client gets ticks above its
+// mark, and the rest is not lent to another client meanwhile.
 func TestAnExtensionAfterTheReturnLeavesNothingToTwo(t *testing.T) {
 	c := newCluster(t)
 	a, b := c.start("a"), c.start("b")

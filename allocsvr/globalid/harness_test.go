@@ -75,7 +75,7 @@ func (c *cluster) withStores() *cluster {
 	return c
 }
 
-// pass lets time pass for everybody; the living keep their leases.
+// pass lets time pass for all nodes. Living nodes keep their leases.
 func (c *cluster) pass(d time.Duration) {
 	for ; d > 0; d -= testLease / 4 {
 		step := min(d, testLease/4)
@@ -292,7 +292,7 @@ type node struct {
 	offset  atomic.Int64 // its clock from the true time, milliseconds
 	leases  *keeper
 	deaf    atomic.Bool  // other nodes do not reach it
-	slow    atomic.Int64 // what it answers when it is told, in ns: as a build of before does
+	slow    atomic.Int64 // what Tell returns for this node, in ns, as for a node of an older build
 	svc     atomic.Pointer[Service]
 	cancel  context.CancelFunc
 	done    chan error
@@ -345,7 +345,7 @@ func (c *cluster) tell(ctx context.Context, session seq.Session) (time.Duration,
 	return 0, errFault
 }
 
-// kill ends a node without a word to anybody.
+// kill ends a node without a message to any other.
 func (n *node) kill() {
 	n.leases.mu.Lock()
 	n.leases.dead = true
@@ -430,7 +430,7 @@ type issue struct {
 	Worker            snowflake.Worker
 }
 
-// lease is what a node has of a namespace, nil if it has none.
+// lease returns a node's lease in a namespace, or nil if it has none.
 func (n *node) lease(namespace string) *workers.Lease {
 	return n.svc.Load().workers.Of(namespace).Current()
 }

@@ -131,7 +131,7 @@ func (a *abroad) ask(ctx context.Context) {
 	a.asked = a.s.cfg.Wall()
 }
 
-// hear keeps what an address told; what one that is away now told before still holds.
+// hear records the answer of an address. An address that does not answer keeps its last answer.
 func (a *abroad) hear(addr string, c regions.Cluster, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -178,7 +178,7 @@ func (a *abroad) compare(v *namespaces.View) {
 	}
 }
 
-// own is what this cluster makes IDs of, with one datacenter more if it has not used that.
+// own returns the Cluster of this cluster, with the datacenter added if the cluster has not used it.
 func (a *abroad) own(v *namespaces.View, dc namespaces.Datacenter) regions.Cluster {
 	c := regions.Cluster{ID: a.s.cfg.Cluster, Life: a.s.cfg.Life}
 	for _, ns := range v.All {

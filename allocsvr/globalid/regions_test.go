@@ -44,7 +44,7 @@ func (r *region) join(id string, dc snowflake.Datacenter, name string, others ..
 	})
 }
 
-// ask is what the other regions call.
+// ask is the method that other regions call.
 func (r *region) ask(ctx context.Context) (*pb.SnowflakeNamespacesReply, error) {
 	if r.away.Load() {
 		return nil, errAway
@@ -64,7 +64,7 @@ func (r *region) ended(t *testing.T) error {
 	}
 }
 
-// conflicts are what the node tells of after it has looked.
+// conflicts returns the conflicts that the node reports after a look.
 func (r *region) conflicts(t *testing.T) []string {
 	t.Helper()
 	r.svc.Load().abroad.look(long(t))

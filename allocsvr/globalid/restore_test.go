@@ -13,7 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
 )
 
-// saved is what the stores have of worker ids.
+// saved returns the stores' registers of worker ids.
 func (c *cluster) saved() map[seq.Register]acceptor.State {
 	out := map[seq.Register]acceptor.State{}
 	for _, s := range c.stores {

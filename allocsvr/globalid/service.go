@@ -119,10 +119,12 @@ func (s *Service) Release(ctx context.Context) error {
 	return s.workers.Release(ctx)
 }
 
-// Allot gives another Set worker ids, at the root, and tells what it has and which namespaces there
-// are; a wish without a namespace asks for the latter alone. others are the clusters of all Sets but
-// the root. A root that was restored asks a Set so to be settled; one that was restored itself says until
-// when windows may be in use of worker ids that it has forgotten. Errors as of Generate. Safe to retry.
+// Allot, at the root, gives worker ids to another Set. It returns the Set's worker ids and the namespaces.
+// The argument others holds the clusters of all Sets except the root.
+//
+// For a request without a namespace, any Set only returns these. A restored root settles by such requests.
+// If the other Set was restored as well, it also returns until when windows of worker ids that it has
+// forgotten may be in use. Allot returns the errors of Generate, and may be retried.
 func (s *Service) Allot(ctx context.Context, cluster string, others []string, wish namespaces.AllotmentRequest) ([]byte, error) {
 	kept := uint64(0)
 	if wish.Namespace != "" {
@@ -145,16 +147,17 @@ func (s *Service) Allot(ctx context.Context, cluster string, others []string, wi
 // made IDs before. Safe to retry.
 func (s *Service) Join(ctx context.Context) error { return s.names.Join(ctx) }
 
-// Gave says, at the root, whether a cluster has worker ids that were allotted. Errors as of Generate.
+// Gave reports, at the root, whether a cluster has worker ids that were allotted. It returns the errors of
+// Generate.
 func (s *Service) Gave(ctx context.Context, cluster string) (bool, error) {
 	return s.names.Gave(ctx, cluster)
 }
 
-// Settle takes over, at a root that was restored, what the other Sets told of the namespaces and of
-// their worker ids. Errors as of namespaces.Catalog.Settle. Safe to retry.
+// Settle adds, at a restored root, the other Sets' reports of the namespaces and of their worker ids. It
+// returns the errors of namespaces.Catalog.Settle, and may be retried.
 func (s *Service) Settle(ctx context.Context, told [][]byte) error { return s.names.Settle(ctx, told) }
 
-// Refresh has this node go by the namespaces as its stores have them after the call.
+// Refresh reads the namespaces at the stores again, and this node uses them when it returns.
 func (s *Service) Refresh(ctx context.Context) error {
 	_, err := s.names.Read(ctx)
 	return err
@@ -164,6 +167,6 @@ func (s *Service) Refresh(ctx context.Context) error {
 // registers of kind seq.KindWorker; others do no harm. It does not block.
 func (s *Service) Lost(reg seq.Register, round uint64) { s.workers.Lost(reg, round) }
 
-// Ready is nil if this node can hand out IDs in some namespace that it knows, as far as
-// its configuration goes: seq.ErrNodeUnfit otherwise, with the reason of each.
+// Ready returns nil if this node's configuration lets it hand out IDs in some known namespace. Otherwise it
+// returns seq.ErrNodeUnfit, with the reason of each namespace.
 func (s *Service) Ready() error { return s.names.Known().Ready(s.cfg.Node) }

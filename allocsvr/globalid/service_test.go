@@ -161,7 +161,7 @@ func TestALostWorkerIDIsSealedAtOnceAndAnotherOneTaken(t *testing.T) {
 	ids, got := n.must("", 1)
 	l := n.lease("default")
 
-	// Its lease runs out, and somebody else takes the worker id under a higher epoch.
+	// Its lease runs out, and another session takes the worker id under a higher epoch.
 	n.leases.mu.Lock()
 	n.leases.dead = true
 	n.leases.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// backup is the document of namespaces as it is now, nothing if there is none yet.
+// backup returns the document of namespaces as it is now, or nothing if there is none yet.
 func (c *cluster) backup() (out []quorum.RegisterState) {
 	for _, st := range c.stores[0].dump() {
 		if st.Register == seq.NamespacesRegister && len(st.Payload) > 0 {
@@ -21,8 +21,7 @@ func (c *cluster) backup() (out []quorum.RegisterState) {
 	return out
 }
 
-// restore puts the root that was backed up in the place of the one that there is, with a node that
-// has run until now.
+// restore kills the root's node, and replaces the root's stores by stores restored from the backup.
 func (g *group) restore(backup []quorum.RegisterState, old *node) {
 	old.kill()
 	g.sets[0] = restoredFrom(g.t, g.sets[0], backup)
@@ -30,7 +29,7 @@ func (g *group) restore(backup []quorum.RegisterState, old *node) {
 	g.restored.Store(true)
 }
 
-// told is what a Set says at the settlement of the root.
+// told returns a Set's report for the settlement of the root.
 func (g *group) told(n *node) [][]byte {
 	g.t.Helper()
 	told, err := n.svc.Load().Allot(g.t.Context(), "1", nil, namespaces.AllotmentRequest{})

@@ -55,7 +55,7 @@ type flight struct {
 	body   []byte        // an exact.Change
 	done   chan struct{} // closed when it is at W stores, or the log has ended
 	why    error         // the last time that it was not won
-	over   bool          // the log has ended, and what became of the batch is not known
+	over   bool          // the log has ended, and the outcome of the batch is not known
 }
 
 // end gives the batch up.

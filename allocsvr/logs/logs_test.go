@@ -164,7 +164,7 @@ func (b *bench) storeTime() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// losses are the epochs that were lost. Callers of a log hear of its end before that is told.
+// losses returns the epochs that were lost. Callers of a log hear of its end before Config.Lost is called.
 func (b *bench) losses() []seq.Epoch {
 	synctest.Wait()
 	b.mu.Lock()
@@ -432,7 +432,7 @@ func TestWhatWasFoundIsToldOnceAQuorumHasIt(t *testing.T) {
 	})
 }
 
-// The time of a section is what W stores have reached, once that is known, and never falls.
+// A section follows the time that W stores have reached, once it is known. Its time never falls.
 func TestASectionGoesByTheTimeOfTheStores(t *testing.T) {
 	try(t, newStores(), func(b *bench, g *Log) {
 		b.want(g, "", 1, exact.Answer{First: 1, Count: 1})

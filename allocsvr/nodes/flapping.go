@@ -42,7 +42,7 @@ type flaps struct {
 	back   time.Duration // when, the last time
 }
 
-// takeoverRecord is what this node took over from another.
+// takeoverRecord records what this node took over from another.
 type takeoverRecord struct {
 	session seq.Session   // the last that was known of the node
 	count   int           // how often, each after a lease or more
@@ -53,8 +53,8 @@ func newFlapping(lease time.Duration) flapping {
 	return flapping{lease: lease, sessions: make(map[seq.Session]*flaps), from: make(map[string]*takeoverRecord)}
 }
 
-// spare is what a session that came back n times is given: nothing for n = 0, then a
-// lease, and twice as much each time.
+// spare returns the extra time for a session that came back n times. It is zero for n = 0, then a lease,
+// and doubles each time, up to MostSpared leases.
 func (f *flapping) spare(n int) time.Duration {
 	if n == 0 {
 		return 0

@@ -9,10 +9,10 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Config is what Nodes are made of. All is required.
+// Config holds the parts of Nodes. All fields are required.
 type Config struct {
 	Self quorum.SessionView // this node: its session, name and address
-	// Sessions are what the stores told of all sessions, this node's among them.
+	// Sessions returns all sessions that the stores reported. This node's session is among them.
 	Sessions func() []quorum.SessionView
 	Lease    time.Duration
 	Clock    clock.Clock
@@ -84,9 +84,9 @@ func (n *Nodes) View(now time.Duration) View {
 	return v
 }
 
-// fresh says whether N-W+1 stores have renewed this node's own session within half a
-// lease: the W-th smallest of its ends is that late. Every W stores have one of those
-// among them, so what the W-th smallest of another's ends says is no older.
+// fresh reports whether N-W+1 stores have renewed this node's own session within half a lease, because then
+// the W-th smallest of its ends is that late. Every W stores include one of these stores. So the W-th
+// smallest of another session's ends is no older.
 func (n *Nodes) fresh(all []quorum.SessionView, now time.Duration) bool {
 	for _, s := range all {
 		if s.Session == n.cfg.Self.Session {
@@ -132,7 +132,7 @@ func (n *Nodes) Awaited(name string, now time.Duration) bool {
 	return !n.names[name] && now < n.started+n.patience() || n.flapping.spared(name, now)
 }
 
-// Steady says whether a live session may be handed something.
+// Steady reports whether a live session may be given sections.
 func (n *Nodes) Steady(id seq.Session, now time.Duration) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

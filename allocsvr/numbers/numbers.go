@@ -43,8 +43,7 @@ type Format struct {
 	Zone     string `json:"zone"`  // of the IANA database: UTC, Europe/Berlin
 }
 
-// Over is the format that f makes of an existing one: what is empty in f stays, or gets
-// its default.
+// Over applies f to an existing format. An empty field of f keeps the old value, or gets its default.
 func (f Format) Over(old Format) Format {
 	for _, part := range []struct {
 		now       *string

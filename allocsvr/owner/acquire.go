@@ -97,9 +97,10 @@ func (o *Owner) absentOf(ctx context.Context, ids []seq.SectionID, done *acquisi
 	return tries
 }
 
-// holders is where callers find sections that the table gives to this node already,
-// while the one that has them hands over the many others before them. For all other
-// sections the table tells, and a holder that may be dead is no good address.
+// holders returns a function for sections that other nodes hold. If the table gives a section to this node
+// already, the function returns its holder's address, because the holder may hand many other sections over
+// first. For all other sections it returns "". There the table suffices, and a holder that may be dead is
+// no good address.
 func (o *Owner) holders() func(seq.SectionID, seq.Session) string {
 	t := o.routes.Table()
 	addrs := make(map[seq.Session]string)
@@ -170,10 +171,9 @@ func (t *attempt) Failed(at ownership.Stage, out quorum.Outcome) {
 	t.c.Abandon(holder)
 }
 
-// start decides the first counters of an acquired section: the sealed ones if the
-// highest accepted epoch is the one they were sealed under, since then
-// nothing was handed out in between, and if they are what their owner released; else base =
-// max over W promises.
+// start sets the first counters of an acquired section. It takes the sealed counters if their owner
+// released them, and if the highest accepted epoch is the epoch of their seal. Then nothing was handed out
+// in between. Otherwise the base is the maximum over W promises.
 func (t *attempt) start(out quorum.Outcome) (kept bool) {
 	if t.c.Space().Mode == seq.Exact { // its log has everything, and is read under the epoch
 		t.table, t.max = counters.New(0), 0
@@ -200,9 +200,9 @@ func (t *attempt) start(out quorum.Outcome) (kept bool) {
 	return false
 }
 
-// reading begins to read the Set's record. It is begun after W stores have promised a section:
-// the record is written before the section is stopped for a move, so that it shows the move if
-// this epoch is above the one that was stopped.
+// reading begins to read the Set's record. Call it after W stores have promised a section. A move writes
+// the record before the section is stopped, so the record shows the move if this epoch is above the stopped
+// epoch.
 func (o *Owner) reading(ctx context.Context) func() (sets.Record, error) {
 	type result struct {
 		record sets.Record

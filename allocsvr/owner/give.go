@@ -215,7 +215,7 @@ func (g *giver) letTake(ctx context.Context, to quorum.SessionView, ids []seq.Se
 	}
 }
 
-// lacks says whether the Set has a section of those wanted that is not among the owned.
+// lacks reports whether the Set has a wanted section that is not among the owned.
 func lacks(record sets.Record, wanted, owned []seq.SectionID) bool {
 	return slices.ContainsFunc(wanted, func(id seq.SectionID) bool { return record.Has(id) && !slices.Contains(owned, id) })
 }

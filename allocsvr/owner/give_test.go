@@ -95,8 +95,8 @@ func TestSealedCountersAreUsedOnlyDirectlyAfterTheirEpoch(t *testing.T) {
 
 func anyCounters(handover.Sealed) bool { return true }
 
-// A hand-over offer that nobody sealed: its epoch is the live owner's, which every status
-// shows, and its counters would hand out numbers again.
+// The offer was not sealed by any node. Its epoch is the live owner's, which every status shows, and its
+// counters would hand out numbers again.
 func TestOfferedCountersAreUsedOnlyIfTheReleaseLeftTheirDigestAtTheStores(t *testing.T) {
 	epoch := seq.Epoch{Round: 5, Session: otherSession}
 	at := func(uid, last uint64) *counters.Table {

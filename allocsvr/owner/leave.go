@@ -99,7 +99,7 @@ func (g *giver) cameBack(ctx context.Context, was map[string]seq.Session) bool {
 	return false
 }
 
-// drained says whether an operator wants this node to be empty.
+// drained reports whether an operator wants this node to be empty.
 func (g *giver) drained() bool {
 	t := g.routes.Table()
 	if t == nil {

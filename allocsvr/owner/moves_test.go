@@ -429,7 +429,8 @@ func TestCallersWaitWhileASectionIsSealedAndThenAreSentOnOrServed(t *testing.T) 
 	}
 }
 
-// What does not fit into an answer is told by a later one, and is served until the node comes to it.
+// Counters that do not fit into an answer come in a later answer. The section is served until the node
+// comes to it.
 func TestAStopTellsTheCountersThatThereIsRoomFor(t *testing.T) {
 	o := newOwnerOf(t, 3)
 	o.record, o.holder.Registers = &scriptedRecord{now: sets.Record{Rest: sealedBy7}}, &willing{Registers: o.regs, promised: o.epoch}

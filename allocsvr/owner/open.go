@@ -50,8 +50,8 @@ func (m *Moves) Open(ctx context.Context, move uint64, in []Stopped, keep bool) 
 	}
 	gained := ownership.Acquire(ctx, m.o.holder, tries)
 	if len(gained) > 0 {
-		// It goes on though the caller is gone: what was sent may be decided, and then no other call
-		// goes on from the counters.
+		// Go on even if the caller is gone. The step may be decided, and then no other call goes on from
+		// the counters.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), activateWithin)
 		defer cancel()
 		step := sets.Step{Op: sets.Activate, Move: move, By: rand.Uint64() | 1}

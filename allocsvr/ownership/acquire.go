@@ -24,8 +24,8 @@ const (
 // Acquire calls the methods in the order in which they stand here, and never two of them,
 // of whichever bid of one call, at a time.
 type AcquireHandler interface {
-	// Register is what is wanted. If it is of a kind that exists on demand, the first
-	// promise makes it.
+	// Register returns the register to acquire. If it is of a kind that exists on demand, the first promise
+	// makes it.
 	Register() seq.Register
 	// Free is called when a look found that the stores would promise the register. It returns false to end
 	// the bid.

@@ -17,7 +17,7 @@ import (
 
 const me, other seq.Session = 0xa, 0xb
 
-// stores answer what the test says, and won to all else. They keep a log of what came.
+// stores answer as the test scripts, and otherwise with won. They keep a log of the calls.
 type stores struct {
 	look, prepare, step map[seq.Register]quorum.Outcome
 	log                 []string

@@ -87,7 +87,7 @@ func (t *Table) await(ctx context.Context, c *Section, changed <-chan struct{}) 
 	return nil
 }
 
-// awaited is what a request to the section waits for, for people.
+// awaited says, for people, what a request to the section waits for.
 func (c *Section) awaited() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -142,8 +142,8 @@ type jump struct{ from uint64 }
 
 func (j *jump) Error() string { return fmt.Sprintf("from %d", j.from) }
 
-// allowed says whether a key of an exact space that stands at last may be raised; *jump: once
-// that is recorded.
+// allowed returns an error if a key of an exact space with the last number must not be raised. It returns a
+// *jump if the raise must first be recorded.
 func (r *raising) allowed(last uint64) error {
 	switch {
 	case r.floor <= last:

@@ -10,8 +10,8 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// The next owner of the section reads its copy: what the former log sent later would be lost, or
-// a number that is taken twice.
+// The next owner of the section reads its copy. A record that the former log sends later would be lost, or
+// its number taken twice.
 func TestTheLogOfASectionEndsWithItsTenure(t *testing.T) {
 	for name, end := range map[string]func(o *owned){
 		"sealed":  func(o *owned) { o.c.Seal() },

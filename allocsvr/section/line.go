@@ -13,7 +13,7 @@ type Line struct {
 	keys map[standing]queue // nil while no key waits
 }
 
-// queue is what waits for a key.
+// queue holds the counts that wait for a key.
 type queue struct {
 	numbers uint64 // of all indices that have no answer: one step is asked for all
 	err     error  // of an index before them

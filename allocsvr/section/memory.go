@@ -60,7 +60,7 @@ func (t *Table) Memory() Memory {
 	return Memory{Used: uint64(max(m.used.Load(), 0)), Budget: m.budget(), Folded: m.folded.Load(), Refused: m.refused.Load()}
 }
 
-// above says whether so many percent of the budget are used.
+// above reports whether so many percent of the budget are used.
 func (m *memory) above(percent uint64) bool { return m.exceeds(m.used.Load(), percent) }
 
 // countersAbove reports whether counters alone use so many percent of the budget: to fold them
@@ -105,7 +105,7 @@ func (c *Section) weigh() {
 	}
 }
 
-// admits says whether a UID without a counter may get one. Needs c.mu.
+// admits reports whether a UID without a counter may get one. Needs c.mu.
 func (c *Section) admits(key seq.Counter) error {
 	if !c.memory.above(allUsed) {
 		return nil

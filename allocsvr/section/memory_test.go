@@ -41,7 +41,7 @@ func (b *bounded) takeAll(uids ...seq.UID) (firsts []uint64, faults map[int]erro
 	return taking.out.First, faults
 }
 
-// weighed checks that what is accounted is what the tables take.
+// weighed checks that the accounted memory is the memory of the tables.
 func (b *bounded) weighed() uint64 {
 	b.t.Helper()
 	sum := 0

@@ -60,7 +60,7 @@ func (s *stats) total() (n uint64) {
 	return n
 }
 
-// sample says whether this batch is looked at.
+// sample decides whether this batch is measured.
 func (t *Taking) sample() {
 	if rand.Uint32()%sampled == 0 {
 		t.begun, t.weight = time.Now(), sampled

@@ -44,10 +44,9 @@ func (p *pace) next(high uint64, now time.Duration) uint64 {
 	return p.step
 }
 
-// tune is the step after one of which used numbers were used in the time that it took:
-// what lasts for paceAim at that rate, at least least, at most most and paceGrowth
-// times the step before. A section that was idle so gets least again at once, however
-// busy it was before.
+// tune returns the next step after a step of which used numbers were used in the time took. The step lasts
+// for paceAim at that rate. It is no smaller than least, and no larger than most or paceGrowth times the
+// step before. So after an idle time a section gets least again at once, however busy it was before.
 func tune(step, used uint64, took time.Duration, least, most uint64) uint64 {
 	rate := float64(used) / float64(max(took, 1))
 	want := rate * float64(paceAim)

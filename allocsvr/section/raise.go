@@ -51,7 +51,7 @@ func (t *Table) raising(space *seq.Space, key seq.Counter, floor uint64, reach R
 	return &raising{t: t, c: t.Section(space.SectionOf(key.Place)), space: space, key: key, floor: floor, reach: reach}
 }
 
-// check says whether the floor is a number that a key may have.
+// check returns an error if the floor is no number that a key may have.
 func (r *raising) check() error {
 	if err := seq.CheckFloor("at_least", r.floor); err != nil {
 		return fmt.Errorf("raise %s: %w", r.key, err)
@@ -103,7 +103,7 @@ func (r *raising) lift(ctx context.Context) (done bool, err error) {
 	return true, nil
 }
 
-// covers says whether the ceiling is at the floor or above, and asks for that if it may. Needs the
+// covers reports whether the ceiling is at the floor or above, and asks for that if it may. Needs the
 // lock of the cell.
 func (r *raising) covers(ctx context.Context) bool {
 	if r.ceiling = r.c.confirmed; r.floor <= r.ceiling {

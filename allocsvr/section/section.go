@@ -167,9 +167,8 @@ func (c *Section) Drop(epoch seq.Epoch, successor string) bool {
 	return true
 }
 
-// lose forgets the section if it is still under the epoch, unless it is sealed: a
-// sealed one serves no request, its hand-over releases its leases, and that hand-over
-// alone says which node has it then.
+// lose forgets the section if it is still under the epoch, unless it is sealed. A sealed section serves no
+// request, its hand-over releases its leases, and only that hand-over decides which node has it then.
 func (c *Section) lose(epoch seq.Epoch) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -200,8 +199,8 @@ func (c *Section) endLog() {
 	}
 }
 
-// Seal stops the section under its epoch for ever and gives its counters. The
-// table is not changed by anybody from here on.
+// Seal stops the section under its epoch for good and returns its counters. The table does not change after
+// that.
 func (c *Section) Seal() (epoch seq.Epoch, table *counters.Table, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -254,7 +253,7 @@ func (c *Section) want(need uint64, now time.Duration) bool {
 	return true
 }
 
-// due says whether less than half a step is left. Needs c.mu.
+// due reports whether less than half a step is left. Needs c.mu.
 func (c *Section) due() bool {
 	return c.target == 0 && c.table.High()+c.pace.step/2 > c.confirmed && c.confirmed < uint64(seq.MaxSeq)
 }

@@ -95,14 +95,14 @@ func zeros(room []uint64, n int) []uint64 {
 	return room
 }
 
-// Out is what was taken by now. It is complete once Settled says so, or after Settle.
+// Out returns the numbers taken by now. It is complete once Settled returns true, or after Settle.
 func (t *Taking) Out() *Taken { return &t.out }
 
-// Early says whether anything may be answered before Settle: ok is false in a strict
-// space, where a quorum is to be asked first; some says whether any index was served.
+// Early reports whether numbers may be returned before Settle. In a strict space ok is false, because a
+// quorum must be asked first. The result some reports whether any index was served.
 func (t *Taking) Early() (some, ok bool) { return len(t.pending) < len(t.keys.UIDs), !t.strict }
 
-// Settled says whether the answer is complete without waiting for anything.
+// Settled reports whether the answer is complete without waiting for anything.
 func (t *Taking) Settled() bool { return len(t.pending) == 0 && len(t.epochs) == 0 }
 
 // Settle waits for what Pass left open, as long as ctx lasts.

@@ -158,7 +158,7 @@ func (a *acquirer) finish(ctx context.Context, g ownership.Gained[*bid], reread 
 	a.s.cfg.Logger.Debug("tag acquired", "tag", t.c.name, "epoch", g.Epoch.String(), "base", t.base, "confirmed", t.ceiling)
 }
 
-// later tries again after a pause, if somebody still waits by then.
+// later tries again after a pause, if a request still waits by then.
 func (a *acquirer) later(t attempt, out quorum.Outcome) {
 	err := out.Err
 	if errors.Is(err, quorum.ErrNack) {

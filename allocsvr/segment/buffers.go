@@ -63,7 +63,7 @@ func (t Tag) above(era uint64) uint64 { return era + t.Start - 1 }
 // low is the number above which the next one is.
 func (b *buffers) low() uint64 { return max(b.cur, b.floor) }
 
-// fits says whether n more numbers end at or below the last.
+// fits reports whether n more numbers end at or below the last.
 func (b *buffers) fits(n uint64) bool { return b.low() <= b.last && n <= b.last-b.low() }
 
 // take takes n >= 1 numbers, first..last, if they are confirmed.
@@ -96,7 +96,7 @@ func tune(step uint64, lasted time.Duration, least, most uint64) uint64 {
 	return max(least, min(step, most))
 }
 
-// due says whether it is time to fetch the next segment.
+// due reports whether it is time to fetch the next segment.
 func (b *buffers) due() bool {
 	return b.confirmed == b.end && b.target == 0 && b.confirmed < b.last &&
 		(b.cur-b.from)*100 >= (b.end-b.from)*fetchAt

@@ -58,7 +58,7 @@ func (t Tag) last() uint64 {
 	return uint64(seq.MaxSeq)
 }
 
-// inUse is nil, or a seq.ErrRetired that says since when.
+// inUse returns nil, or a seq.ErrRetired with the time.
 func (t Tag) inUse() error {
 	if t.Retired == 0 {
 		return nil
@@ -90,7 +90,7 @@ func (t Tag) Validate() error {
 	return nil
 }
 
-// over is the tag that t makes of an existing one: what is zero in t stays.
+// over applies t to an existing tag. A zero field of t keeps the old value.
 func (t Tag) over(old Tag, exists bool) (Tag, error) {
 	if err := old.inUse(); err != nil {
 		return Tag{}, err
@@ -134,7 +134,7 @@ func (t Tag) over(old Tag, exists bool) (Tag, error) {
 // here is known for ever.
 type tags map[string]Tag
 
-// body is what seq.TagsRegister has.
+// body is the JSON in seq.TagsRegister.
 type body struct {
 	Tags []Tag `json:"tags"` // by name
 }

@@ -118,7 +118,7 @@ func (c *cell) seal() (epoch seq.Epoch, ok bool) {
 	return epoch, ok
 }
 
-// leased says whether nobody else can have taken the tag by now. Needs c.mu.
+// leased reports whether no other session can have taken the tag by now. Needs c.mu.
 func (c *cell) leased(now time.Duration) bool { return c.hold != nil && now < c.hold.Until() }
 
 // keepFresh moves fresh along with a lease that is unbroken, and reports whether it is.
@@ -180,7 +180,7 @@ func (c *cell) limit(entry Tag) {
 	}
 }
 
-// retired says whether the tag hands out nothing by what the catalogue says.
+// retired reports whether the tag hands out nothing by what the catalogue says.
 func (c *cell) retired() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,10 +193,10 @@ type attempt struct {
 	nth uint64
 }
 
-// valid says whether the acquisition is still wanted. Needs c.mu.
+// valid reports whether the acquisition is still wanted. Needs c.mu.
 func (t attempt) valid() bool { return t.c.state == acquiring && t.c.attempts == t.nth }
 
-// look is valid for who does not hold c.mu, with the tag's limits.
+// look calls valid with c.mu locked, and also returns the tag's limits.
 func (t attempt) look() (limits Tag, ok bool) {
 	t.c.mu.Lock()
 	defer t.c.mu.Unlock()
@@ -215,8 +215,8 @@ func (t attempt) expect(epoch seq.Epoch) bool {
 	return true
 }
 
-// failed notes why the acquisition does not come to its end yet; again if somebody
-// waits for another try.
+// failed records why the acquisition has not succeeded yet. It returns true if a request waits for another
+// try.
 func (t attempt) failed(err error) (again bool) {
 	c := t.c
 	c.mu.Lock()

@@ -16,13 +16,13 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// fault is what happens to one write.
+// fault is the outcome of one write.
 type fault uint8
 
 const (
 	none    fault = iota
-	lost          // not applied, and nobody is told: the outcome is unknown
-	applied       // applied, and nobody is told
+	lost          // not applied, and the outcome is unknown to all
+	applied       // applied, and the outcome is unknown to all
 	late          // like lost; applied by the next flush
 )
 

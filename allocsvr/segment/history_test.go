@@ -14,7 +14,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// history is what was handed out, and when by a count of all beginnings and ends.
+// history records the numbers that were handed out, and when, by a count of all beginnings and ends.
 type history struct {
 	stores *fakeStores
 	now    atomic.Uint64

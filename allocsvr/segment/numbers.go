@@ -144,7 +144,7 @@ func (s *Service) stands(ctx context.Context, entry Tag, at place) (uint64, erro
 	return max(found.Max, entry.above(found.Floor)), nil
 }
 
-// over says whether a cell is of a period that is over, and not asked for.
+// over reports whether a cell is of a period that is over, and not asked for.
 func (s *Service) over(c *cell) bool {
 	if c.period == "" {
 		return false

@@ -27,8 +27,8 @@ type Config struct {
 	Documents documents.Stores
 	// Owner reports whether this node should own the section, by what it knows now. If not, the error is a
 	// seq.ErrNotOwner that names the owner. Every Take calls Owner, so it must be fast. If two nodes both
-	// return true, one of them waits, and nothing else happens. An rpc.NotOwnerError that names a Set is
-	// for all sections, because that Set has all tags.
+	// return true, the only harm is that one of them waits. An rpc.NotOwnerError that names a Set is for
+	// all sections, because that Set has all tags.
 	Owner func(section seq.SectionID) (mine bool, err error)
 	// Quorum returns nil while this node's leases can be valid, and otherwise a seq.ErrNoQuorum. If Quorum
 	// is nil, errors do not say why a lease has ended.
@@ -103,7 +103,7 @@ func New(cfg Config) (*Service, error) {
 // Times of Run.
 const (
 	sweepEvery   = 250 * time.Millisecond // looks at memory only
-	refreshEvery = 4 * time.Second        // of changes that nobody told it of
+	refreshEvery = 4 * time.Second        // of changes that this node was not told of
 	releaseBound = 3 * time.Second        // for telling the stores of a release
 )
 
@@ -281,8 +281,8 @@ func (s *Service) cell(ctx context.Context, at place) (*cell, error) {
 	return c, nil
 }
 
-// elsewhere is which other Set has all tags, if this one has not: what was written here nobody
-// would ever look at.
+// elsewhere returns an error that names the Set that has all tags, if this is another Set. No node would
+// ever look at tags written here.
 func (s *Service) elsewhere() error {
 	_, err := s.cfg.Owner(0)
 	var owner *rpc.NotOwnerError
@@ -292,7 +292,7 @@ func (s *Service) elsewhere() error {
 	return nil
 }
 
-// admit says whether the section's tags are served here.
+// admit reports whether the section's tags are served here.
 func (s *Service) admit(section seq.SectionID) error {
 	mine, err := s.cfg.Owner(section)
 	if !mine && err == nil {

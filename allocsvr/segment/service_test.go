@@ -379,8 +379,8 @@ func TestAnAcquisitionBelowWhatWasHandedOutStopsTheService(t *testing.T) {
 	})
 }
 
-// A tag, and a start that was put again, are first used in an era that was restored: what
-// the eras before handed out from there is not known to anybody.
+// A tag, and a start that was put again, are first used in a restored era. No store knows what the earlier
+// eras handed out from there.
 func TestATagStartsAboveTheFloorOfAnEraThatWasRestored(t *testing.T) {
 	inBubble(t, func(t *testing.T, f *fakeStores, n *node) {
 		f.mu.Lock()
@@ -404,7 +404,7 @@ func TestATagStartsAboveTheFloorOfAnEraThatWasRestored(t *testing.T) {
 	})
 }
 
-// A tag that was written into another Set than the root would be served by nobody.
+// No node would serve a tag that was written into another Set than the root.
 func TestANodeOfASetThatIsNotTheRootChangesAndListsNoTags(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *fakeStores, n *node) {
 		n.inSet.Store(true)

@@ -191,11 +191,11 @@ func (c *cell) late(ctx context.Context) error {
 	return fmt.Errorf("%s: %w", what, context.Cause(ctx))
 }
 
-// Put creates a tag or alters one; fields that are 0 keep what they were, or get
-// their default. It is on the disks of W stores before the answer, and whichever node
-// serves the tag from then on goes by it. Idempotent; safe to
-// retry. seq.ErrBadArgument: limits that are not sound, a start that would fall. An
-// rpc.NotOwnerError with a Set: another Set has the tags, and none were changed here.
+// Put creates a tag or alters one. Zero fields keep their old values, or get their defaults. The change is
+// on the disks of W stores before the answer, and every node that serves the tag from then on uses it. Put
+// is idempotent, so it may be retried. It returns seq.ErrBadArgument for invalid limits, or for a start
+// that would fall. It returns an rpc.NotOwnerError with a Set if another Set has the tags. Then nothing was
+// changed.
 func (s *Service) Put(ctx context.Context, want Tag) (entry Tag, created bool, err error) {
 	if err := s.elsewhere(); err != nil {
 		return Tag{}, false, err
@@ -207,9 +207,10 @@ func (s *Service) Put(ctx context.Context, want Tag) (entry Tag, created bool, e
 	return entry, created, err
 }
 
-// Retire has a tag hand out nothing more; undo brings it back, above all its numbers. It is on the disks of W
-// stores before the answer, and whichever node serves the tag from then on goes by it.
-// Idempotent; safe to retry. seq.ErrUnknownTag, seq.ErrBadArgument, and as Put.
+// Retire makes a tag hand out nothing more. With undo the tag comes back, above all its numbers. The change
+// is on the disks of W stores before the answer, and every node that serves the tag from then on uses it.
+// Retire is idempotent, so it may be retried. It returns seq.ErrUnknownTag, seq.ErrBadArgument, and the
+// errors of Put.
 func (s *Service) Retire(ctx context.Context, name string, undo bool) (Tag, error) {
 	if err := s.elsewhere(); err != nil {
 		return Tag{}, err
@@ -226,7 +227,7 @@ func (s *Service) Retire(ctx context.Context, name string, undo bool) (Tag, erro
 	return entry, err
 }
 
-// Refresh has this node go by the catalogue as it is after the call.
+// Refresh reads the catalogue again, and this node uses it when it returns.
 func (s *Service) Refresh(ctx context.Context) error {
 	_, err := s.catalog.Read(ctx)
 	return err

@@ -61,7 +61,7 @@ func TestAHigherStartIsNotAnsweredWhileAnOwnerThatDoesNotAnswerHasItsLease(t *te
 		if took := f.clock.Now() - begun; took < 1900*time.Millisecond || took > 3*time.Second {
 			t.Errorf("answered after %v, the lease ends after two seconds", took)
 		}
-		// Its lease comes back, as after a cut from the stores: nobody else has taken the tag.
+		// Its lease comes back, as after a cut from the stores. No other session has taken the tag.
 		f.expire(1, time.Hour)
 		if r, err := n.Take(t.Context(), "order", 1); err == nil && r.First < 5000 {
 			t.Errorf("the owner whose lease was broken: got %d", r.First)

@@ -104,7 +104,7 @@ func (e *ender) end(ctx context.Context, secret seq.Secret) error {
 	}
 }
 
-// tellTime bounds how long others are told of a death: after that they know anyway.
+// tellTime bounds how long the other nodes are told of a death. After it they know anyway.
 const tellTime = 500 * time.Millisecond
 
 // tell has the other AllocSvr look at the stores at once, and not with their next

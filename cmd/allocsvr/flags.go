@@ -110,8 +110,7 @@ func lookup(env func(string) (string, bool), name string) (string, bool) {
 	return env(name)
 }
 
-// lines splits what came from the environment, where one value holds many, and leaves
-// out empty ones.
+// lines splits values from the environment, where one value holds many lines, and leaves out empty lines.
 func lines(texts []string) []string {
 	var out []string
 	for _, text := range texts {

@@ -1,5 +1,5 @@
-// Command allocsvr is AllocSvr: it owns sections and hands out their numbers from
-// memory. With --supervise it is the parent of the one that does.
+// Command allocsvr is AllocSvr. It owns sections and hands out their numbers from memory. With --supervise
+// it is the parent of such a process.
 package main
 
 import (

@@ -39,7 +39,7 @@ type supervisor struct {
 	command func(secret seq.Secret) *exec.Cmd
 	end     func(ctx context.Context, secret seq.Secret) error
 	started func(pid int) error
-	reload  func()           // own settings, before the child is told of a SIGHUP
+	reload  func()           // applies its own settings, before the child gets a SIGHUP
 	hangups <-chan os.Signal // SIGHUP, which goes to the child
 	log     *slog.Logger
 }

@@ -21,7 +21,7 @@ import (
 // patience is far more than anything here takes.
 const patience = 30 * time.Second
 
-// record is what a supervisor did.
+// record holds the actions of a supervisor.
 type record struct {
 	sessions []seq.Secret
 	ended    []seq.Secret

@@ -39,8 +39,7 @@ func (o *options) checkSources() error {
 	return cfg.Validate()
 }
 
-// findAllocs fills in the AllocSvr that have a session in etcd now. Later ones are told by these, in
-// the route table.
+// findAllocs adds the AllocSvr that have a session in etcd now. They report later ones in the route table.
 func (o *options) findAllocs(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, findPatience)
 	defer cancel()

@@ -41,8 +41,8 @@ func (o *options) serve(ctx context.Context) error {
 	})
 }
 
-// heapLimit is what the runtime takes of memory before it collects garbage more often than
-// whenever the heap has doubled: nearly twice what a router with DefaultMaxInWork keys in work holds.
+// heapLimit is the memory up to which the runtime collects garbage only when the heap has doubled. It is
+// nearly twice the memory of a router with DefaultMaxInWork keys in work.
 const heapLimit = 96 << 20
 
 // boundHeap has a burst of large calls leave less garbage, by more or less with another

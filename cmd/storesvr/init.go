@@ -65,7 +65,7 @@ func initFlags() (*pflag.FlagSet, *initOptions) {
 	return fs, o
 }
 
-// config is what the flags say.
+// config returns the settings from the flags.
 func (o *initOptions) config() (storesvr.InitConfig, error) {
 	cfg := o.InitConfig
 	if o.zone != "" && !o.learner {

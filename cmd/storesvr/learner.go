@@ -50,7 +50,7 @@ func initLearner(ctx context.Context, o *initOptions, fs *pflag.FlagSet) error {
 		Era: id.Ref.Era, Mapping: id.Mapping, Floors: id.Floors, Zone: o.zone, Required: id.Required})
 }
 
-// sameLife is nil if both stores may be of one life of one cluster.
+// sameLife returns nil if both stores may be of one life of one cluster.
 func sameLife(one, id quorum.Identity) error {
 	switch {
 	case one.Ref.Cluster != id.Ref.Cluster:

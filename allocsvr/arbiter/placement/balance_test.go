@@ -185,8 +185,8 @@ func TestASessionThatLeavesIsGivenNothingAndTheNodeIsAgainAsAnotherOne(t *testin
 	}
 }
 
-// After a stop of the whole cluster the node that left last has all counters, and it may
-// come back a moment after the one that plans.
+// After a stop of the whole cluster, the node that left last has all counters. It may come back a moment
+// after the node that plans.
 func TestANodeThatLeftAndIsAwaitedKeepsItsSections(t *testing.T) {
 	nodes := alive(time.Hour, "a", "b", "c")
 	table := firstTable(t, 256, nodes...).Clone()

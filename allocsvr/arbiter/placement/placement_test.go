@@ -22,7 +22,7 @@ func alive(d time.Duration, names ...string) []Node {
 	return nodes
 }
 
-// fatal is what tests and properties have in common.
+// fatal has the methods that tests and properties share.
 type fatal interface {
 	Helper()
 	Fatalf(format string, args ...any)

@@ -64,7 +64,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Kind is what became of the IDs.
+// Kind says how the IDs were given out.
 type Kind string
 
 // The kinds of lines.
@@ -74,7 +74,7 @@ const (
 	Returned Kind = "returned" // of what was lent, the client made none above last
 )
 
-// Note is what was handed out in one call. Its batches are IDs of Layout.
+// Note records the IDs of one call. Its batches are IDs of Layout.
 type Note struct {
 	At         time.Time
 	Kind       Kind

@@ -128,7 +128,8 @@ func (d directory) without(a Allotment) directory {
 	return d
 }
 
-// told is what a cluster hears of it: of allotments its own that may be used.
+// told returns the part of the directory for a cluster. It has only the cluster's own allotments that may
+// be used.
 func (d directory) told(cluster string) directory {
 	d.Member, d.Kept = false, 0
 	d.Allotments = slices.DeleteFunc(slices.Clone(d.Allotments), func(a Allotment) bool { return a.Cluster != cluster || a.Above == 0 })
@@ -222,8 +223,8 @@ func (c *Catalog) Mine(ctx context.Context, ns Namespace, dc snowflake.Datacente
 	return c.settled(ctx)
 }
 
-// settled is nil at a Set that has joined, at a cluster that is alone, and at a root unless it was
-// restored: then it does not know what it has allotted.
+// settled returns nil at a Set that has joined, at a cluster without other Sets, and at a root that was not
+// restored. A restored root does not know what it has allotted.
 func (c *Catalog) settled(ctx context.Context) error {
 	if c.Member() {
 		return nil
@@ -237,7 +238,7 @@ func (c *Catalog) Own(ns *Namespace, dc snowflake.Datacenter) Own {
 	return c.Known().own(ns.Layout, ns.Name, dc)
 }
 
-// Member says whether the worker ids of this cluster are those that the root allots.
+// Member reports whether the root allots the worker ids of this cluster.
 func (c *Catalog) Member() bool { return c.Known().Member }
 
 // Join makes the cluster a Set that uses the worker ids alone that the root allots.
@@ -291,7 +292,7 @@ func (c *Catalog) Settle(ctx context.Context, told [][]byte) error {
 	})
 }
 
-// Pool is a namespace as it is recorded, with who has which of its worker ids.
+// Pool is a recorded namespace with the owners of its worker ids.
 type Pool struct {
 	Namespace
 	Datacenter snowflake.Datacenter // in its IDs

@@ -20,8 +20,8 @@ type AllotmentRequest struct {
 	Worker *snowflake.Worker
 }
 
-// errAsk: what is needed is not in the document of this Set, and the root is to be asked. It does
-// not leave this package.
+// errAsk means that this Set's document lacks something, and that the root must be asked. It does not leave
+// this package.
 var errAsk = errors.New("ask the root Set")
 
 // ask asks the root, and takes down what it says.
@@ -82,8 +82,8 @@ func (c *Catalog) hear(ctx context.Context, w AllotmentRequest, got func() bool)
 // newestPatience bounds how long Newest waits for the root, if its caller has a deadline.
 const newestPatience = time.Second
 
-// Newest is the document as it is now; of a Set other than the root with what is newer there, if
-// that answers in half of the time that the caller has left, or a second.
+// Newest returns the present document. In a Set other than the root it first adds the root's newer
+// contents, if the root answers within half of the caller's time, at most a second.
 func (c *Catalog) Newest(ctx context.Context) (*View, error) {
 	if c.cfg.Root.Elsewhere() != nil {
 		asking, cancel := context.WithCancel(ctx)

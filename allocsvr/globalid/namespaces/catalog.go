@@ -105,9 +105,9 @@ func New(cfg Config) (*Catalog, error) {
 	return c, nil
 }
 
-// Find gives a namespace. Before it says that there is none it has looked at the stores
-// since it was asked, so that what was recorded at another node a moment ago is found; of a Set
-// other than the root it has asked there, less than a second before: seq.ErrUnknownNamespace.
+// Find returns a namespace. Before it returns seq.ErrUnknownNamespace, it looks at the stores. So it finds
+// a namespace that another node recorded a moment ago. In a Set other than the root, it must also have
+// asked the root less than a second before.
 func (c *Catalog) Find(ctx context.Context, ref Ref) (*Namespace, error) {
 	if ns := c.Known().Find(ref); ns != nil {
 		return ns, nil
@@ -262,8 +262,8 @@ func (c *Catalog) Retire(ctx context.Context, ref Ref, undo bool) (done Namespac
 	return done, nil
 }
 
-// writes is nil unless this is the root, and was restored: before anything is recorded there, it must
-// have heard what the other Sets know.
+// writes returns an error if this is the root and was restored. Before a restored root records anything, it
+// must have heard what the other Sets know.
 func (c *Catalog) writes(ctx context.Context) error {
 	if c.cfg.Root.Elsewhere() != nil {
 		return nil // the root's are the only ones
@@ -271,7 +271,7 @@ func (c *Catalog) writes(ctx context.Context) error {
 	return c.settled(ctx)
 }
 
-// changeable is nil where the namespaces are changed: at the root, once it is settled.
+// changeable returns nil if the namespaces can be changed here, which is so at the root once it is settled.
 func (c *Catalog) changeable(ctx context.Context) error {
 	if err := c.cfg.Root.Elsewhere(); err != nil {
 		return err

@@ -8,9 +8,10 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// In says whether this node's IDs of a namespace are of the datacenter of that name; any will do
-// for "". seq.ErrUnknownDatacenter: no node was ever of it, or the namespace has none in its IDs;
-// seq.ErrNodeUnfit: other nodes are; seq.ErrBadArgument; else as Find.
+// In checks that this node's IDs of a namespace are of the named datacenter. The name "" allows any. In
+// returns seq.ErrUnknownDatacenter if no node was ever of that datacenter, or if the namespace's IDs have
+// none. It returns seq.ErrNodeUnfit if other nodes are of that datacenter. Other errors are
+// seq.ErrBadArgument and the errors of Find.
 func (c *Catalog) In(ctx context.Context, ref Ref, datacenter string) error {
 	switch {
 	case datacenter == "":
@@ -40,7 +41,7 @@ func (c *Catalog) In(ctx context.Context, ref Ref, datacenter string) error {
 	return fmt.Errorf("%w: %q", seq.ErrUnknownDatacenter, datacenter)
 }
 
-// has says whether a datacenter of that name was used.
+// has reports whether a datacenter of that name was used.
 func (d directory) has(name string) bool {
 	return slices.ContainsFunc(d.Datacenters, func(dc Datacenter) bool { return dc.Name == name })
 }

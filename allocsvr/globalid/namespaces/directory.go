@@ -77,7 +77,7 @@ func (d directory) encode() ([]byte, error) {
 	return body, nil
 }
 
-// defaults are what every node offers where nothing else is said.
+// defaults returns the namespaces that every node offers by default.
 func defaults() []Namespace {
 	preset := func(name string, alias uint32, layout string) Namespace {
 		l, err := snowflake.Preset(layout)

@@ -52,8 +52,7 @@ func Parse(text string) (Namespace, error) {
 	return ns, nil
 }
 
-// Edit is what a namespace is to be. Empty fields keep what it is, or
-// what is offered.
+// Edit is a change of a namespace. An empty field keeps the present or the offered value.
 type Edit struct {
 	Name                       string
 	Alias                      uint32

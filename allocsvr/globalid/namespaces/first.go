@@ -7,7 +7,7 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// Bound says whether a datacenter id was used in the cluster, and so is bound to a name.
+// Bound reports whether the cluster has used a datacenter id, which binds it to a name.
 func (v *View) Bound(id snowflake.Datacenter) bool {
 	return slices.ContainsFunc(v.Datacenters, func(dc Datacenter) bool { return dc.ID == id })
 }

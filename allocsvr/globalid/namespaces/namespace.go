@@ -54,12 +54,12 @@ func Check(all []Namespace) error {
 	return nil
 }
 
-// meets says whether a request for one could also mean the other.
+// meets reports whether a request for one namespace could also mean the other.
 func (ns Namespace) meets(other Namespace) bool {
 	return ns.Name == other.Name || ns.Alias != 0 && ns.Alias == other.Alias
 }
 
-// InUse is nil, or a seq.ErrRetired that says since when.
+// InUse returns nil, or a seq.ErrRetired with the time.
 func (ns Namespace) InUse() error {
 	if ns.Retired == 0 {
 		return nil
@@ -89,8 +89,8 @@ func (ns Namespace) lasts(now time.Time) error {
 		ns.Name, seq.ErrTimeExhausted, ns.Layout, ns.Layout.Exhausted().UTC().Format(time.DateOnly))
 }
 
-// follows says whether the namespace may replace what it was. An alias that named
-// other IDs would give its callers the same ID twice.
+// follows returns an error if the namespace may not replace the old one. If its alias named other IDs,
+// callers could get the same ID twice.
 func (ns Namespace) follows(old Namespace) error {
 	if old.Alias != 0 && ns.Alias != old.Alias {
 		return fmt.Errorf("%w: namespace %q: alias %d cannot become %d", seq.ErrUnsafeChange, ns.Name, old.Alias, ns.Alias)
@@ -101,7 +101,7 @@ func (ns Namespace) follows(old Namespace) error {
 	return nil
 }
 
-// agrees says whether IDs and numbers mean the same in both, so that one of them may be
+// agrees reports whether IDs and numbers mean the same in both, so that one of them may be
 // an older or newer version of the other.
 func (ns Namespace) agrees(have Namespace) error {
 	if ns.Alias != 0 && have.Alias != 0 && ns.Alias != have.Alias {

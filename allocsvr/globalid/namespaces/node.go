@@ -8,7 +8,7 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// Node is what the IDs of one node have in them by its configuration.
+// Node has the configured parts of one node's IDs.
 type Node struct {
 	// Datacenter goes into the IDs of layouts that have that field. Its id is bound to its
 	// name, "" for none, at its first use in the cluster.
@@ -26,8 +26,8 @@ func (n Node) validate() error {
 	return nil
 }
 
-// Fits says whether this node's configuration has a place in the layout: seq.ErrNodeUnfit,
-// so that callers ask another node. It is no fault of theirs.
+// Fits returns seq.ErrNodeUnfit if this node's configuration has no place in the layout. It is not the
+// callers' fault, so they ask another node.
 func (n Node) Fits(l snowflake.Layout) error {
 	if l.HasDatacenter() && n.Datacenter.ID > l.MaxDatacenter() {
 		return fmt.Errorf("%w: datacenter id %d, the layout has 0 to %d", seq.ErrNodeUnfit, n.Datacenter.ID, l.MaxDatacenter())
@@ -47,7 +47,7 @@ func (n Node) DatacenterIn(l snowflake.Layout) snowflake.Datacenter {
 	return n.Datacenter.ID
 }
 
-// of says whether the worker id that the node is bound to is among those, or there are any if it is
+// of reports whether the worker id that the node is bound to is among those, or there are any if it is
 // bound to none.
 func (n Node) of(own Own) bool {
 	if n.Worker == nil {

@@ -53,7 +53,7 @@ func (v *View) Named(name string) (*Namespace, error) {
 	return nil, Ref{Name: name}.unknown()
 }
 
-// lacks says whether there is something for a node to ask the root for, at another Set, before it makes
+// lacks reports whether there is something for a node to ask the root for, at another Set, before it makes
 // IDs of a namespace.
 func (v *View) lacks(name string, n Node) bool {
 	ns, recorded := v.find(name)

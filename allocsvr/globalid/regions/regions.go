@@ -29,7 +29,7 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// Cluster is what one cluster makes IDs of.
+// Cluster describes the IDs that one cluster makes.
 type Cluster struct {
 	ID          string
 	Namespaces  []Namespace
@@ -63,7 +63,7 @@ func (d Datacenter) String() string {
 type Conflict struct {
 	Cluster, Other                   string
 	Namespace, OtherNamespace        string // the same, unless they have an alias in common
-	HasDatacenter                    bool   // both layouts have the field; else the datacenters are nobody's
+	HasDatacenter                    bool   // both layouts have the field; otherwise the datacenters have no meaning
 	Datacenter, OtherDatacenter      Datacenter
 	layout, otherLayout, sharedAlias string
 }
@@ -84,8 +84,8 @@ func (c Conflict) String() string {
 // ErrUnreadable is a cluster whose reply this version cannot compare.
 var ErrUnreadable = errors.New("namespaces of another cluster not readable")
 
-// Of is what a cluster says of itself. A server of a version that does not tell its id is known
-// by its address. ErrUnreadable: it has a layout that is not known here.
+// Of returns a cluster's description of itself. A server of a version that does not send its id is known by
+// its address. Of returns ErrUnreadable if the cluster has a layout that is not known here.
 func Of(reply *pb.SnowflakeNamespacesReply, addr string) (Cluster, error) {
 	c := Cluster{ID: reply.GetClusterId(), Life: rpc.IncarnationFromProto(reply.GetIncarnation())}
 	if c.ID == "" {

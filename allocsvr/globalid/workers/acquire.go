@@ -134,7 +134,7 @@ type bid struct {
 	w      *Workers
 	pool   *pool
 	worker snowflake.Worker
-	// suits says whether a worker id with that mark may be used by now; era is the floor of a
+	// suits reports whether a worker id with that mark may be used by now; era is the floor of a
 	// restored era, 0 for none.
 	suits func(m, era Mark) bool
 	// begin gives the first Mark above the floor, which is the highest of W promises: whatever
@@ -193,7 +193,7 @@ func (w *Workers) unclaim(reg seq.Register) {
 // Register implements ownership.AcquireHandler.
 func (b *bid) Register() seq.Register { return b.pool.register(b.worker) }
 
-// mark is what the stores have seen of the worker id, or the root if that is later.
+// mark returns the mark of the worker id at the stores, or the root's mark if that is later.
 func (b *bid) mark(found quorum.Outcome) Mark {
 	span, _ := b.pool.own.Find(b.worker)
 	return max(Mark(found.Max), Mark(span.Above))

@@ -227,7 +227,8 @@ func (f *fence) Failed(_ ownership.Stage, out quorum.Outcome) {
 	}
 }
 
-// Allotted are what other Sets have of a namespace, at the root; elsewhere what this one has.
+// Allotted returns the allotments of a namespace to other Sets, at the root. In another Set it returns the
+// Set's own allotments.
 func (w *Workers) Allotted(name string) []namespaces.Allotment {
 	return slices.DeleteFunc(slices.Clone(w.names.Known().Allotments), func(a namespaces.Allotment) bool { return a.Namespace != name })
 }

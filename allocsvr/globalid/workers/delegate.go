@@ -26,10 +26,10 @@ const (
 	MaxDelegation     = quorum.WorkerAhead - maxBehind
 )
 
-// holderName is what people see of a client: nothing that could break a line of a log.
+// holderName allows no character that could break a line of a log.
 var holderName = regexp.MustCompile(`^[!-~]{0,64}$`)
 
-// WindowRequest is what a client asks for.
+// WindowRequest is a client's request for a window.
 type WindowRequest struct {
 	By      Caller // whose share of the pool is bounded; one without a name is not
 	Holder  string // for people, 0 to 64 visible characters
@@ -39,7 +39,7 @@ type WindowRequest struct {
 	Ticket uint64 // of that window; 0 if the client has none
 }
 
-// Named is what tells a window of a client from all others, in its namespace.
+// Named identifies a client's window in its namespace.
 type Named struct {
 	Datacenter snowflake.Datacenter
 	Worker     snowflake.Worker
@@ -61,7 +61,7 @@ func (w WindowRequest) validate() error {
 	return nil
 }
 
-// names says whether the wish is to extend the window that ends at the mark.
+// names reports whether the request extends the window that ends at the mark.
 func (w WindowRequest) names(dc snowflake.Datacenter, worker snowflake.Worker, m Mark) bool {
 	return w.Extends && w.Named == Named{dc, worker, m}
 }
@@ -297,7 +297,7 @@ func (s *loans) claim(at place, mark Mark) *loan {
 	return l
 }
 
-// spare says whether a worker id with that mark was given back, and can be lent under the
+// spare reports whether a worker id with that mark was given back, and can be lent under the
 // layout from now on: nothing above the used tick is anybody's. era is the floor of a restored
 // era, below which another process may have been lent it.
 func (s *loans) spare(at place, mark, era Mark, layout snowflake.Layout, now Mark) bool {
@@ -352,7 +352,8 @@ type Caller struct {
 	Via string
 }
 
-// host is the caller that was seen: what Via asks for and what it takes itself count together.
+// host returns the caller that was seen. Windows that it asks for as Via and windows that it takes itself
+// count together.
 func (c Caller) host() string { return cmp.Or(c.Via, c.Name) }
 
 // shares holds the windows of one namespace that this node has delegated, by caller. A node that starts
@@ -367,7 +368,7 @@ type shares struct {
 // book has windows by a name.
 type book map[string]*entry
 
-// entry is what one name has.
+// entry holds the windows and calls of one name.
 type entry struct {
 	ends   []Mark // of windows that were not over when last looked at
 	asking int    // calls under way
@@ -404,8 +405,8 @@ func (b book) begin(name string) (before int) {
 	return before
 }
 
-// done ends the call. With a window, that window is noted in place of the one that it
-// extends; was is 0 for none.
+// done ends the call. If a window was granted, done records it in place of the window that it extends,
+// whose end is was. Zero means that it extends none.
 func (a ask) done(granted bool, was, ends, now Mark) {
 	s := a.of
 	s.mu.Lock()
@@ -442,10 +443,10 @@ func (b book) forget(now Mark) {
 	}
 }
 
-// check is seq.ErrQuota if the caller has its share of the pool, of which after is what is held
-// with one window more. As long as half of the pool is free every caller gets more, up to
-// maxHeld; of the other half only one that has none here. Above two thirds it must be of a host that has
-// none here, because a host may make up the callers that it names.
+// check returns seq.ErrQuota if the caller has its share of the pool. The pool after includes one window
+// more. While half of the pool is free, every caller gets more, up to maxHeld. From the other half only a
+// caller without windows here gets one. Above two thirds its host must have none here, either, because a
+// host may invent the callers that it names.
 func (a ask) check(after Pool, now Mark) error {
 	if a.by.Name == "" {
 		return nil

@@ -61,7 +61,7 @@ func (i *Issuer) Touch() {
 	}
 }
 
-// Asked says whether it ever was.
+// Asked reports whether the namespace was ever requested.
 func (i *Issuer) Asked() bool { return i.used.Load() != 0 || i.Delegated.Load() != 0 }
 
 func (i *Issuer) wanted() bool {
@@ -107,7 +107,8 @@ func (i *Issuer) Lease(ctx context.Context) (*Lease, error) {
 	}
 }
 
-// inUse is nil, or a seq.ErrRetired. Before it says so it has looked at the stores: it may be undone.
+// inUse returns nil or seq.ErrRetired. Before seq.ErrRetired it looks at the stores, because the retirement
+// may have been undone.
 func (i *Issuer) inUse(ctx context.Context) error {
 	ns, err := i.w.names.Known().Named(i.name)
 	if err != nil || ns.InUse() == nil {

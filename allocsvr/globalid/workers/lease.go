@@ -174,7 +174,7 @@ func (l *Lease) Draw(ctx context.Context, count int) ([]snowflake.Batch, error) 
 	return batches, nil
 }
 
-// settling says whether the clock still has to reach the mark at which the worker id
+// settling reports whether the clock still has to reach the mark at which the worker id
 // was acquired, and will within about a window: the case after a quick restart with few
 // worker ids. It did not move back then, so no policy is asked.
 func (l *Lease) settling() bool {

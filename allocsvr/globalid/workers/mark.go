@@ -71,7 +71,7 @@ func target(now, last Mark, window time.Duration) Mark {
 	return min(max(now, last).add(window), now.add(reachOf(window)))
 }
 
-// due says whether to ask for the target: half of the window is used up, and asking
+// due reports whether to ask for the target: half of the window is used up, and asking
 // brings a good part of one. The latter keeps a borrower at the end of its reach from
 // writing at every request.
 func due(confirmed, now, last, target Mark, window time.Duration) bool {

@@ -138,7 +138,7 @@ func poolOf(used []Used, own namespaces.Own) Pool {
 	return p
 }
 
-// Crowded says whether an operator should hear of it: more than 80 % are not free.
+// Crowded reports whether an operator should hear of the pool, because more than 80 % are not free.
 func (p Pool) Crowded() bool {
 	return p.Size < 1<<40 && uint64(p.Held)*100 > p.Size*crowdedPercent // no more are ever held
 }

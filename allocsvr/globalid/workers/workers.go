@@ -30,7 +30,7 @@ const (
 	MaxWindow = maxReach
 )
 
-// Config is what Workers are made of. Holder, ReadPrefix and Sessions are required.
+// Config holds the parts of Workers. Holder, ReadPrefix and Sessions are required.
 type Config struct {
 	Name   string // of the node, for people
 	Node   namespaces.Node
@@ -40,16 +40,16 @@ type Config struct {
 	// Sessions are those that the stores told of, for people.
 	Sessions func() []quorum.SessionView
 
-	// Tell has the node of another session read the document of namespaces again, and returns when it goes by
-	// it, or how long that takes at most. If nil, there is no other node.
+	// Tell makes the node of another session read the document of namespaces again. It returns when that
+	// node uses it, or how long that may take at most. If nil, there is no other node.
 	Tell func(ctx context.Context, session seq.Session) (later time.Duration, err error)
 
-	// ClockAhead returns how far this node's clock is ahead of those that the stores go by, and whether
-	// that is known. If nil, it never is. See quorum.Leases.
+	// ClockAhead returns how far this node's clock is ahead of the stores' clocks, and whether that is
+	// known. If nil, it is never known. See quorum.Leases.
 	ClockAhead func() (ahead time.Duration, known bool)
 
-	// Quorum is nil while the stores can be written to, as far as is known, else why not:
-	// a seq.ErrNoQuorum. Nil: requests wait, and find out.
+	// Quorum returns nil while the stores can be written to, as far as this node knows, and otherwise a
+	// seq.ErrNoQuorum. If Quorum is nil, requests wait, and find out.
 	Quorum func() error
 
 	Window time.Duration     // zero means DefaultWindow

@@ -39,7 +39,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// options are what all verbs have.
+// options are the options of all verbs.
 type options struct{ output string }
 
 func (o *options) addTo(cmd *cobra.Command) {
@@ -65,7 +65,7 @@ func (o *options) verb(do func(cmd *cobra.Command, format ui.Format, args []stri
 	}
 }
 
-// files are what a verb has written.
+// files lists the files that a verb has written.
 type files struct {
 	Identity    string `json:"identity,omitempty"`
 	Certificate string `json:"certificate"`

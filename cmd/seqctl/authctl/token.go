@@ -13,7 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
 )
 
-// made is what token prints.
+// made is the output of token.
 type made struct {
 	Principal string `json:"principal"`
 	Token     string `json:"token,omitempty"` // unless it was written to a file

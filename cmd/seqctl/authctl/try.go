@@ -17,7 +17,7 @@ import (
 // errRefused is a call that the policy does not allow.
 var errRefused = errors.New("refused")
 
-// tried is what try prints.
+// tried is the output of try.
 type tried struct {
 	Asked     string `json:"asked"`
 	Principal string `json:"principal"` // empty if the caller is unknown

@@ -16,7 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
 )
 
-// limits are what check perf asks for.
+// limits are the limits of check perf.
 type limits struct {
 	rate      float64       // numbers a second at full load, at least
 	p50, p99  time.Duration // at the light load, at most
@@ -36,7 +36,7 @@ type check struct {
 	Pass    bool    `json:"pass"`
 }
 
-// verdict is what check perf prints.
+// verdict is the output of check perf.
 type verdict struct {
 	Verdict string  `json:"verdict"` // PASS or FAIL
 	Checks  []check `json:"checks"`
@@ -80,7 +80,7 @@ Exit 0 for PASS, 1 for FAIL.`,
 	return cmd
 }
 
-// sound says which limit cannot be one, as daemon.ErrUsage.
+// sound returns daemon.ErrUsage with the name of an invalid limit.
 func (l limits) sound() error {
 	for name, d := range map[string]time.Duration{"max-p50": l.p50, "max-p99": l.p99, "max-p999": l.p999, "max-full-p99": l.fullP99} {
 		if d <= 0 {

@@ -34,7 +34,7 @@ const (
 	defaultTag = "seqctl-bench"
 )
 
-// kind is what --target can be, with the sizes that --batch may have.
+// kind is a value of --target, with the allowed sizes of --batch.
 type kind struct {
 	name      string
 	what      string
@@ -124,7 +124,7 @@ func (o *options) addKindTo(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("target", ctl.OneOf(kindNames()...)) // it is there
 }
 
-// plan is what the flags say once they are checked.
+// plan holds the checked flags.
 type plan struct {
 	kind   kind
 	format ui.Format

@@ -13,7 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/lab/load"
 )
 
-// result is what bench prints; its JSON names are fixed.
+// result is the output of bench; its JSON names are fixed.
 type result struct {
 	Target    string  `json:"target"`
 	Addr      string  `json:"addr"`

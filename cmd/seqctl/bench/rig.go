@@ -16,7 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// rig is what the calls of one run share.
+// rig holds the parts that all calls of one run share.
 type rig struct {
 	o      *options
 	client *client.Client // nil where kind.noCluster
@@ -115,7 +115,7 @@ func (o *options) processors(k kind) int {
 	return all
 }
 
-// meter is what the process used of the processors in the measured time.
+// meter measures the processor time that the process used in the measured time.
 type meter struct{ began, over time.Duration }
 
 func (m *meter) notice(p load.Phase) {

@@ -55,7 +55,7 @@ func await(ctx context.Context, o *Options, progress io.Writer, subject string, 
 	}
 }
 
-// over says whether the time of ctx has passed. A server may say so before a busy machine lets the
+// over reports whether the time of ctx has passed. A server may say so before a busy machine lets the
 // timer of ctx do.
 func over(ctx context.Context) bool {
 	deadline, bounded := ctx.Deadline()

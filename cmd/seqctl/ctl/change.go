@@ -15,7 +15,7 @@ import (
 // changeTimeout is the default of the verbs that move sections.
 const changeTimeout = 15 * time.Second
 
-// change is what undrain, move and rebalance print.
+// change is the output of undrain, move and rebalance.
 type change struct {
 	Change       string `json:"change"`
 	Subject      string `json:"subject,omitempty"`

@@ -9,10 +9,10 @@ import (
 	"github.com/seqsvr/seqsvr/internal/ops/survey"
 )
 
-// completeTime bounds asking a cluster for names: somebody waits at a prompt.
+// completeTime bounds asking a cluster for names, because a user waits at a prompt.
 const completeTime = time.Second
 
-// Completer is what cobra calls for the words that may stand somewhere.
+// Completer is the function that cobra calls for the possible words of an argument.
 type Completer = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
 
 // OneOf completes words that are known, or read without a cluster.

@@ -17,7 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
 )
 
-// errContext is a context that there is not, or a file of contexts that is not sound.
+// errContext means that a context does not exist, or that the file of contexts is not valid.
 var errContext = errors.New("no such context")
 
 // contexts are the clusters that a user has given names, in a file of the user's own.
@@ -37,8 +37,8 @@ func contextsFile() (string, error) {
 	return filepath.Join(dir, "seqctl", "contexts.yaml"), nil
 }
 
-// loadContexts reads the file; none is no contexts. Others must not read or write it: who
-// can chooses where tokens are sent.
+// loadContexts reads the file. If the file does not exist, there are no contexts. Other users must not read
+// or write it, because its writer chooses where tokens are sent.
 func loadContexts() (c contexts, path string, err error) {
 	c.Contexts = map[string]connection{}
 	if path, err = contextsFile(); err != nil {

@@ -12,7 +12,7 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
-// drainResult is what drain prints.
+// drainResult is the output of drain.
 type drainResult struct {
 	Change       string `json:"change"`
 	Subject      string `json:"subject"`

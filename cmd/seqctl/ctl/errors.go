@@ -91,7 +91,7 @@ func otherProtocol(err error) string {
 	return ""
 }
 
-// hint is what to look at when a connection failed for that reason.
+// hint returns what to check after a connection failed for the reason.
 func hint(reason string) string {
 	if why := survey.SecurityHint(reason); why != "" {
 		return why

@@ -44,7 +44,7 @@ func (r *requestFlags) take(ctx context.Context, c *client.Client, key client.Ke
 	return c.TakeIdempotent(ctx, key, count, request)
 }
 
-// lookupResult is what lookup prints.
+// lookupResult is the output of lookup.
 type lookupResult struct {
 	Space string `json:"space"`
 	survey.CounterID

@@ -66,8 +66,8 @@ func didYouMean(word string, words []string) string {
 	return ""
 }
 
-// Known says which names there are, for an error about one that there is not: all of them
-// if they are few, or else the closest.
+// Known returns the existing names, for an error about an unknown name. It returns all of them if they are
+// few, and otherwise the closest.
 func Known(word string, names []string, list string) string {
 	const few = 12
 	switch near := ui.Closest(word, names); {
@@ -108,7 +108,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	return daemon.Usage(err)
 }
 
-// expected is what a flag of that type takes; "" if its own error is to be told.
+// expected returns what a flag of the type takes, or "" if the flag's own error is better.
 func expected(kind string) string {
 	switch kind {
 	case "int", "int64":

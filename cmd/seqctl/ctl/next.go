@@ -15,7 +15,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// nextResult is what next prints.
+// nextResult is the output of next.
 type nextResult struct {
 	Space string `json:"space"`
 	survey.CounterID

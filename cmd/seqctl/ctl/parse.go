@@ -13,7 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// parseDigits reads a whole number that means the same to everybody: 010 is refused.
+// parseDigits parses a whole number that cannot be misread. It refuses 010.
 func parseDigits(text string, bits int) (uint64, error) {
 	if err := config.Digits(text); err != nil {
 		return 0, err

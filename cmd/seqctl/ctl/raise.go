@@ -16,7 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// raiseResult is what raise prints.
+// raiseResult is the output of raise.
 type raiseResult struct {
 	Space string `json:"space"`
 	survey.CounterID

@@ -144,7 +144,7 @@ func sorted(refused []refusal, lines []floorfile.Line, got []client.Raised, err 
 	return refused, nil
 }
 
-// forGood says whether the same line would be refused again.
+// forGood reports whether the same line would be refused again.
 func forGood(err error) bool {
 	for _, one := range []error{seq.ErrJump, seq.ErrForbidden, seq.ErrOverflow, seq.ErrBadMapping, seq.ErrBadArgument} {
 		if errors.Is(err, one) {

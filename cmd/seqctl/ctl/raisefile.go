@@ -28,7 +28,7 @@ var (
 	errProgress = errors.New("progress of something else")
 )
 
-// fileResult is what raise --file prints.
+// fileResult is the output of raise --file.
 type fileResult struct {
 	Space   string  `json:"space"`
 	Lines   int     `json:"lines"` // of the file, with the lines of earlier runs

@@ -88,8 +88,8 @@ type Options struct {
 // --token-file; nothing before Check, or without them.
 func (o *Options) Dial() []grpc.DialOption { return slices.Clone(o.dial) }
 
-// AddTo declares --addr, --context, --timeout, -o and what Dial goes by on a verb. timeout
-// is the default.
+// AddTo declares --addr, --context, --timeout, -o and the flags of Dial on a verb. The argument timeout is
+// the default.
 func (o *Options) AddTo(cmd *cobra.Command, timeout time.Duration) {
 	o.flags = cmd.Flags()
 	o.addTo(o.flags, environment, DefaultAddr)
@@ -108,7 +108,7 @@ func addOutput(cmd *cobra.Command, output *string) {
 	cmd.Flags().StringVarP(output, "output", "o", string(ui.FormatTable), "table, json or yaml")
 }
 
-// Check reads -o and looks at the other flags; what is wrong is daemon.ErrUsage.
+// Check parses -o and checks the other flags. It returns daemon.ErrUsage.
 func (o *Options) Check() (ui.Format, error) {
 	format, err := ui.ParseFormat(o.output)
 	switch {

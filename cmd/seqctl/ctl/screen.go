@@ -13,8 +13,8 @@ import (
 	"github.com/seqsvr/seqsvr/internal/ops/survey"
 )
 
-// A screen has 24 lines: what status prints of 3 stores, 3 AllocSvr and 2 routers fits it, whatever is
-// wrong with them. Larger clusters have more rows, and no wider ones.
+// A screen has 24 lines. The status of 3 stores, 3 AllocSvr and 2 routers fits, whatever is wrong with
+// them. Larger clusters have more rows, and no wider ones.
 const (
 	screenColumns = 100
 	maxShown      = 6 // problems and notes; -o json has all
@@ -39,7 +39,7 @@ func columns(zoned bool, heads ...string) (t *ui.Table, addr int, row func(zone 
 	return t, addrCells - zoneCells - len("   "), func(zone string, cells ...any) { t.Row(append(cells, cut(zone, zoneCells))...) }
 }
 
-// zoned says whether zones are named in a cluster.
+// zoned reports whether zones are named in a cluster.
 func zoned(r survey.Status) bool {
 	return slices.ContainsFunc(r.Allocs, func(a survey.Alloc) bool { return a.Zone != "" }) ||
 		slices.ContainsFunc(r.Stores, func(st survey.Store) bool { return st.Zone != "" }) ||

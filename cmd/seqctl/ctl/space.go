@@ -108,7 +108,7 @@ func spaceRows(s *survey.Survey) []spaceRow {
 	return rows
 }
 
-// rehashed is what space rehash prints.
+// rehashed is the output of space rehash.
 type rehashed struct {
 	Space   string `json:"space"`
 	KeyHash string `json:"key_hash"`

@@ -16,7 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// addedSpace is what space add prints.
+// addedSpace is the output of space add.
 type addedSpace struct {
 	Space        string   `json:"space"`
 	Mode         seq.Mode `json:"mode"`

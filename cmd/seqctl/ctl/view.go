@@ -18,7 +18,7 @@ type Verdict struct {
 	Notes    []string `json:"notes"`    // what passes by itself
 }
 
-// Print writes the verdict in one word, what it is about, the problems and the notes.
+// Print prints the verdict in one word, its subject, the problems and the notes.
 func (v Verdict) Print(w io.Writer, about string, args ...any) {
 	word := "HEALTHY"
 	if !v.Healthy {

@@ -64,7 +64,7 @@ type running interface {
 	ended() <-chan string
 	// stop stops everything in order; when ctx ends, at once.
 	stop(ctx context.Context) error
-	// processes says which daemon runs where.
+	// processes returns the daemons with their addresses.
 	processes() []process
 }
 
@@ -78,7 +78,7 @@ type process struct {
 	Set  string            `json:"set,omitempty"`
 }
 
-// readyFile is what --ready-file holds.
+// readyFile is the JSON of --ready-file.
 type readyFile struct {
 	GRPC      string    `json:"grpc"`
 	HTTP      string    `json:"http"`
@@ -302,7 +302,7 @@ func (o *options) revive(c running, layout *localcluster.Layout) error {
 // errNothingLeft: daemons ended by themselves, and what is left cannot serve.
 var errNothingLeft = errors.New("the cluster has ended by itself; its logs say why")
 
-// stopNow ends what still runs without waiting for anybody.
+// stopNow stops the remaining daemons at once.
 func stopNow(c running) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

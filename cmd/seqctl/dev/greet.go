@@ -61,7 +61,7 @@ func (o *options) greet(w io.Writer, layout *localcluster.Layout, took time.Dura
 	fmt.Fprintf(w, "Ctrl-C stops it; %s goes on above every number handed out.\n", what)
 }
 
-// tellPeople says what the two who may call have to show, a certificate or a token.
+// tellPeople prints the certificate or token that each of the two callers must present.
 func tellPeople(w io.Writer, s *localcluster.Secured) {
 	fmt.Fprintf(w, "  CA     %s\n", s.Caller.Files.CA)
 	for _, p := range []localcluster.Person{s.Caller, s.Operator} {
@@ -90,7 +90,7 @@ func tries(router localcluster.Node, s *localcluster.Secured) []string {
 	}
 }
 
-// dialled is what a listener's address is reached by on this machine.
+// dialled returns the address by which a listener is reached on this machine.
 func dialled(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {

@@ -34,7 +34,7 @@ type member struct {
 	err    error         // of its Run
 }
 
-// server is what all daemons are once they listen.
+// server has the methods of all daemons once they listen.
 type server struct {
 	run  func(ctx context.Context) error
 	kill func()
@@ -151,8 +151,8 @@ func listen(o *options, layout *localcluster.Layout, n localcluster.Node, log st
 	return server{run, func() { _ = r.Close() }}, nil
 }
 
-// add runs a daemon. One that ends before it is told to takes the cluster with it: in
-// one process nothing can be restarted alone.
+// add runs a daemon. If the daemon ends before it is stopped, the whole cluster ends, because one process
+// can restart nothing alone.
 func (h *here) add(n localcluster.Node, s server) {
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &member{Node: n, cancel: cancel, kill: s.kill, done: make(chan struct{})}

@@ -20,8 +20,8 @@ type outside struct {
 	left int        // processes that run; never rises again from 0
 }
 
-// startProcesses starts every daemon as a process. One that ends is told of and left
-// alone, until SIGHUP asks to start it again; when all have ended, dev ends.
+// startProcesses starts every daemon as a process. If one ends, dev reports that and leaves it alone, until
+// SIGHUP starts it again. When all have ended, dev ends.
 func startProcesses(o *options) (running, *localcluster.Layout, error) {
 	roles := []localcluster.Role{localcluster.RoleStore, localcluster.RoleAlloc, localcluster.RoleRouter}
 	o.Args = map[localcluster.Role][]string{}

@@ -183,7 +183,7 @@ func (p *picture) points(calls []history.Call, a axis, since func(time.Duration)
 	skip := 1 + len(calls)/maxPoints
 	for i, c := range calls {
 		took := c.End - c.Start
-		// The slow ones are what matters: none of those is left out.
+		// The slow calls matter, so none of them is left out.
 		if i%skip != 0 && took < 20*time.Millisecond && c.Err == "" {
 			continue
 		}

@@ -57,7 +57,7 @@ func (s *stage) calls() console.Calls {
 	return console.Calls{Ended: uint64(v.Total.Answers + v.Total.Errors), Failed: uint64(v.Total.Errors), Took: v.Took}
 }
 
-// drill is what the page shows of it now.
+// drill returns the part of the drill that the page shows now.
 func (s *stage) drill() *console.Drill {
 	v := s.live.Look()
 	s.mu.Lock()

@@ -20,7 +20,7 @@ import (
 // errUnhealthy: a member is missing, or something stands against the use of etcd.
 var errUnhealthy = errors.New("etcd is not healthy")
 
-// shown is what status prints.
+// shown is the output of status.
 type shown struct {
 	Engine string `json:"engine"`
 	ctl.Verdict

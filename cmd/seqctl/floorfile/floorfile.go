@@ -28,7 +28,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// ErrFormat: a line is none that can be; its text says which.
+// ErrFormat means that a line is not valid. Its text says which line.
 var ErrFormat = errors.New("bad line")
 
 // ErrCut: the file began as an export and does not end as one.

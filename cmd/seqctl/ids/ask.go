@@ -32,7 +32,7 @@ func askSegment[Q, R any](ctx context.Context, o *ctl.Options, method func(pb.Se
 	return segmentAt(ctx, o, addr, method, req)
 }
 
-// known adds to an error about a name that there is not which names there are.
+// known adds the existing names to an error about an unknown name.
 func known(err, unknown error, list string, names func() ([]string, error)) error {
 	if !errors.Is(err, unknown) {
 		return err

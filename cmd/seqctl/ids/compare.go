@@ -19,7 +19,7 @@ import (
 // errShared: two clusters can make the same ID.
 var errShared = errors.New("IDs of two clusters can be equal")
 
-// compared is what compare prints.
+// compared is the output of compare.
 type compared struct {
 	Clusters  []comparedCluster `json:"clusters"`
 	Conflicts []conflictRow     `json:"conflicts"`

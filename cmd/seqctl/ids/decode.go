@@ -18,7 +18,7 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// decoded is what decode and compose print.
+// decoded is the output of decode and compose.
 type decoded struct {
 	ID             int64   `json:"id"`             // 0 of an ID that is a text alone
 	IDStr          string  `json:"id_str"`         // decimal, or that text
@@ -167,8 +167,8 @@ ObjectIds are known by their length.`,
 	return cmd
 }
 
-// negativeIsNoFlag names a negative ID as what it is: -1 is read as a flag, and people
-// who have one got it from a number that ran over.
+// negativeIsNoFlag explains that a negative ID was read as a flag, like -1. People have negative IDs from
+// numbers that overflowed.
 func negativeIsNoFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {

@@ -16,7 +16,7 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
-// answer is what a node says to one call.
+// answer is a node's answer to one call.
 type answer struct {
 	reply proto.Message
 	err   error

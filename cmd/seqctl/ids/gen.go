@@ -24,7 +24,7 @@ const maxIDs = 100_000
 // agent is the name under which the cluster counts what seqctl takes.
 const agent = "seqctl"
 
-// genResult is what gen prints.
+// genResult is the output of gen.
 type genResult struct {
 	Namespace  string   `json:"namespace"`
 	Layout     string   `json:"layout"` // preset, or text if it is none
@@ -134,7 +134,7 @@ func (r genResult) table() *ui.Table {
 	return t
 }
 
-// othersResult is what gen prints of IDs that are texts alone.
+// othersResult is the output of gen for IDs that are only texts.
 type othersResult struct {
 	Kind string   `json:"kind"`
 	IDs  []string `json:"ids"`

@@ -18,7 +18,7 @@ import (
 	"github.com/seqsvr/seqsvr/snowflake"
 )
 
-// namespaceRow is what add and show print, and a line of list.
+// namespaceRow is the output of add and show, and a line of list.
 type namespaceRow struct {
 	Name    string `json:"name"`
 	Alias   uint32 `json:"alias"`             // zero means no alias
@@ -135,7 +135,7 @@ func checkNamespace(want *pb.SnowflakePutNamespaceRequest) error {
 	return nil
 }
 
-// namespaceList is what list prints.
+// namespaceList is the output of list.
 type namespaceList struct {
 	Namespaces []namespaceRow `json:"namespaces"`
 	// Over all namespaces; an id belongs to the name that used it first.

@@ -124,7 +124,7 @@ func numberShowCommand() *cobra.Command {
 	return cmd
 }
 
-// numbersResult is what next prints.
+// numbersResult is the output of next.
 type numbersResult struct {
 	Tag     string   `json:"tag"`
 	Period  string   `json:"period"`

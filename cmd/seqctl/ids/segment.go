@@ -47,7 +47,7 @@ func tagTable(rows ...tagRow) *ui.Table {
 // maxStep is the largest segment, in numbers.
 const maxStep = 1 << 32
 
-// addResult is what add prints.
+// addResult is the output of add.
 type addResult struct {
 	tagRow
 	Created bool `json:"created"` // if false, the tag existed and now has these settings
@@ -120,7 +120,7 @@ func segmentListCommand() *cobra.Command {
 // again: short against a takeover, which is a lease at least.
 const lookAgain = 100 * time.Millisecond
 
-// segmentNextResult is what next prints.
+// segmentNextResult is the output of next.
 type segmentNextResult struct {
 	Tag   string `json:"tag"`
 	First uint64 `json:"first"`

@@ -14,13 +14,14 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// workersResult is what workers prints.
+// workersResult is the output of workers.
 type workersResult struct {
 	Namespace string      `json:"namespace"`
 	Pool      uint64      `json:"pool"` // worker ids of one datacenter, used or not
 	Held      int         `json:"held"` // of those listed, over all datacenters
 	Workers   []workerRow `json:"workers"`
-	// Of several Sets: what others than the root have for good; of such a Set, what it has itself.
+	// Allotted holds, at the root, the allotments of the other Sets. Another Set has its own allotments
+	// there.
 	Allotted []allotmentRow `json:"allotted,omitempty"`
 }
 

@@ -21,7 +21,7 @@ const queue = 256
 // had the number before.
 type next func(ctx context.Context, j job) (number seq.Seq, again bool, err error)
 
-// report is what a replay prints; its JSON names are fixed.
+// report is the output of a replay; its JSON names are fixed.
 type report struct {
 	Events      uint64  `json:"events"`
 	Users       uint64  `json:"users"`      // distinct, senders and recipients
@@ -93,8 +93,8 @@ func replay(ctx context.Context, log *msglog.Reader, take next, callers int, out
 	return r, errors.Join(err, o.finish())
 }
 
-// dispatch reads the log until its end, its first unreadable line, or the end of ctx,
-// and notes who is in it.
+// dispatch reads the log until its end, its first unreadable line, or the end of ctx. It records the users
+// in it.
 func dispatch(ctx context.Context, log *msglog.Reader, crew []*caller, o *output, users map[uint64]struct{}) error {
 	for index := uint64(0); ; index++ {
 		m, err := log.Next()

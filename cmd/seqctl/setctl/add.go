@@ -18,7 +18,7 @@ import (
 	"github.com/seqsvr/seqsvr/sets"
 )
 
-// added is what add prints.
+// added is the output of add.
 type added struct {
 	Set     string   `json:"set"`
 	Cluster string   `json:"cluster_id"`

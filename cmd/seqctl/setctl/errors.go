@@ -35,7 +35,7 @@ func tidy(err error) error {
 // errInTime: the move did not end within --timeout.
 var errInTime = errors.New("not ended in time")
 
-// unfinished says what became of a move that was not ended, and what to do.
+// unfinished returns an error that says how an unfinished move stands, and what to do.
 func unfinished(ctx context.Context, move sets.Move, err error) error {
 	switch {
 	case errors.Is(err, setadmin.ErrTakenBack):

@@ -152,12 +152,12 @@ func named(m sets.Move) string {
 	return fmt.Sprintf("move %d of sections %s from Set %s to %s", m.ID, rangesText(m.Sections), m.From, m.To)
 }
 
-// hint is what can be done about an open move.
+// hint says what can be done about an open move.
 func hint(m sets.Move) string {
 	return fmt.Sprintf("seqctl set move --id %d finishes it, seqctl set abort --id %d takes it back", m.ID, m.ID)
 }
 
-// end brings a move to its end, one way or the other, and prints what came of it.
+// end ends a move, one way or the other, and prints the result.
 func (d *division) end(ctx context.Context, move sets.Move, state string, way func(*setadmin.Mover, context.Context) error, format ui.Format, stdout, stderr io.Writer) error {
 	result := moved{Move: move.ID, From: move.From, To: move.To, Sections: rangesText(move.Sections), State: state}
 	if move.ID != 0 {

@@ -19,7 +19,7 @@ import (
 	"github.com/seqsvr/seqsvr/storesvr/backup"
 )
 
-// settled is what the verb prints.
+// settled is the output of the verb.
 type settled struct {
 	Set   string            `json:"set"`
 	Kept  string            `json:"kept"`  // sections

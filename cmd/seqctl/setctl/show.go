@@ -70,7 +70,7 @@ func (d *division) list(ctx context.Context) []setRow {
 	return rows
 }
 
-// answer is what a Set says of all sections.
+// answer is a Set's record of all sections.
 type answer struct {
 	record  sets.Record
 	cluster string
@@ -96,7 +96,7 @@ func (d *division) records(ctx context.Context) []answer {
 	return out
 }
 
-// shown is what show prints.
+// shown is the output of show.
 type shown struct {
 	Version uint64     `json:"sets_version"`
 	Sets    []setShown `json:"sets"`
@@ -177,7 +177,7 @@ func (d *division) show(ctx context.Context) shown {
 	return r
 }
 
-// at is what the Set says of a section.
+// at returns the state of a section in the Set's record.
 func (a answer) at(id seq.SectionID) string {
 	if a.err != nil {
 		return "no answer"

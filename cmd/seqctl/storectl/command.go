@@ -86,7 +86,7 @@ func (o *options) care(ctx context.Context, do func(c *storeadmin.Care) error) e
 	return errors.Join(do(c), c.Close())
 }
 
-// changed is what the verbs that change the member list print.
+// changed is the output of the verbs that change the member list.
 type changed struct {
 	Version uint64   `json:"members_version"`
 	N       int      `json:"n"`
@@ -96,7 +96,7 @@ type changed struct {
 	Steps   []string `json:"steps"` // done now; none if nothing was left to do
 }
 
-// change runs a plan and prints what came of it.
+// change runs a plan and prints the result.
 func (o *options) change(ctx context.Context, format ui.Format, stdout io.Writer, verb string, plan func(c *storeadmin.Care) ([]storeadmin.Step, error)) error {
 	return o.care(ctx, func(c *storeadmin.Care) error {
 		c.AnyZones = o.anyZones

@@ -38,7 +38,7 @@ func setEtcdHidden(cmd *cobra.Command, hidden bool) {
 	})
 }
 
-// onEtcd says whether the verb is to go to etcd.
+// onEtcd reports whether the verb uses etcd.
 func (o *options) onEtcd(cmd *cobra.Command) (bool, error) {
 	if !o.etcd.Given() {
 		return false, nil
@@ -78,7 +78,7 @@ func snapshotOfEtcd(ctx context.Context, flags *etcdclient.Flags) (m backup.Mani
 	return m, states, err
 }
 
-// beginning is what the restore makes of the states, for etcd.
+// beginning returns the first contents of etcd that the restore makes of the states.
 func beginning(r backup.Restore, m backup.Manifest, states []quorum.RegisterState) (etcdstore.Beginning, error) {
 	if m.Mapping.HasExact() {
 		return etcdstore.Beginning{}, fmt.Errorf("%w: restore the backup on StoreSvr", etcdstore.ErrNoExact)

@@ -83,7 +83,7 @@ func inspectCommand() *cobra.Command {
 	return cmd
 }
 
-// contents is what is in a backup or database.
+// contents describes a backup or database.
 type contents struct {
 	backup.Manifest
 	Signature backup.Signature `json:"signature,omitempty"` // empty for a database
@@ -111,7 +111,7 @@ func setOf(states []quorum.RegisterState) *backup.OfSet {
 	return &of
 }
 
-// printSet says which Set it is of, and of a restore what is to be done.
+// printSet prints the Set of a backup, and after a restore the next step.
 func printSet(w io.Writer, of *backup.OfSet, restored *asRestored) {
 	if of == nil {
 		return
@@ -126,7 +126,7 @@ func printSet(w io.Writer, of *backup.OfSet, restored *asRestored) {
 	}
 }
 
-// exactContents is what the sections of exact spaces have.
+// exactContents counts the contents of exact spaces' sections.
 type exactContents struct {
 	Sections int       `json:"sections"`
 	Records  int       `json:"with_records"` // sections that have some

@@ -14,7 +14,7 @@ func (s *signing) addTo(cmd *cobra.Command, what string) {
 	cmd.Flags().StringVar(&s.file, "sign-key", "", "`file` with a key of seqctl auth key, mode 0600: "+what)
 }
 
-// key is nil without the flag.
+// key returns nil if the flag is not set.
 func (s *signing) key() (backup.Key, error) {
 	if s.file == "" {
 		return nil, nil

@@ -59,7 +59,7 @@ type row struct {
 	voting        bool
 }
 
-// result is what status prints.
+// result is the output of status.
 type result struct {
 	ctl.Verdict
 	Cluster string `json:"cluster_id"`
@@ -143,8 +143,9 @@ func ask(ctx context.Context, addrs []string, dial ...grpc.DialOption) (result, 
 	return r, nil
 }
 
-// agreed returns the reply of a store whose list enough stores vote under, of several the one that
-// most belong to. If there is none, it returns a reply with the newest list; nil if none answered.
+// agreed returns the reply of a store whose list enough stores vote under. Of several such lists it takes
+// the newest, and of equally new lists the one that more stores have. If no list has enough votes, it
+// returns a reply with the newest list, or nil if no store answered.
 func agreed(replies []*pb.DescribeReply) (best *pb.DescribeReply) {
 	rank := func(r *pb.DescribeReply) (whole, with int) {
 		votes := uint32(0)

@@ -65,7 +65,7 @@ goes on with its window, its IDs come twice. Nothing is ever kept back for longe
 	return cmd
 }
 
-// printTold prints who was told, and gives err.
+// printTold prints the stores that were told, and returns err.
 func printTold(stdout io.Writer, format ui.Format, all []told, err error) error {
 	if format != ui.FormatTable {
 		return errors.Join(ui.Print(stdout, format, all, nil), err)
