@@ -13,12 +13,8 @@ import (
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-<<<<<<< HEAD
-	"github.com/seqsvr/seqsvr/tests/kit/bubble"
-=======
 	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 	"github.com/seqsvr/seqsvr/tests/kit/memstore"
->>>>>>> main
 )
 
 // stores have one document. The swaps end as swaps says, in turn, and then well.

@@ -9,10 +9,6 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/seq"
-<<<<<<< HEAD:allocsvr/keyhash/keyhash_test.go
-	"github.com/seqsvr/seqsvr/tests/kit/memstore"
-=======
->>>>>>> main:allocsvr/documents/keys_test.go
 )
 
 // hashed are spaces: user hashes under a secret, old by SHA-256.

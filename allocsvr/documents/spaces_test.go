@@ -10,10 +10,6 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/seq"
-<<<<<<< HEAD:allocsvr/spaces/spaces_test.go
-	"github.com/seqsvr/seqsvr/tests/kit/memstore"
-=======
->>>>>>> main:allocsvr/documents/spaces_test.go
 )
 
 // operator is a session of its own; lost has the outcome of its first swap unknown to it,
