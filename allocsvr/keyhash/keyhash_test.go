@@ -29,7 +29,7 @@ func newCluster(t *testing.T) *cluster {
 	return &cluster{t, memstore.New(3, m, clock.Boot(), time.Second)}
 }
 
-// document is the document for a session of its own; lost has the outcome of its first swap
+// document returns the document for a session of its own; lost has the outcome of its first swap
 // unknown to it, applied or not.
 func (c *cluster) document(lost, applied bool) *keyhash.Document {
 	c.t.Helper()

@@ -73,7 +73,7 @@ func Read(ctx context.Context, stores documents.Stores, session seq.Session) (fi
 	return first, err
 }
 
-// Known is the newest Record that this node has seen.
+// Known returns the newest Record that this node has seen.
 func (d *Docs) Known() sets.Record { return d.record.Known() }
 
 // Load reads the present Record. It returns the errors of documents.Document.Load. Stores of a build that
@@ -133,7 +133,7 @@ func upgrade(err error) error {
 	return err
 }
 
-// Map is the newest map that this node has seen; the zero Map if there is one Set.
+// Map returns the newest map that this node has seen; the zero Map if there is one Set.
 func (d *Docs) Map() sets.Map {
 	own, told := d.own.Known(), *d.told.Load()
 	if d.Known().IsRoot() || own.Version >= told.Version {

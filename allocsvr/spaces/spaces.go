@@ -23,7 +23,7 @@ func New(life context.Context, stores documents.Stores, session seq.Session) *Do
 	}, seq.Mapping{})}
 }
 
-// parse is the zero mapping as long as none was decided.
+// parse returns the zero mapping as long as none was decided.
 func parse(body []byte) (m seq.Mapping, err error) {
 	if len(body) == 0 {
 		return m, nil
