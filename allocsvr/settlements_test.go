@@ -295,6 +295,37 @@ func TestASettlementThatIsLateKeepsNothingThatAnotherHas(t *testing.T) {
 	}
 }
 
+// The root is restored while a section is on its way from it, and settled. The coordinator of the move goes on
+// when the settlement has its number and has asked no Set to refuse the section: the section is served where it
+// arrived.
+func TestASectionThatArrivesWhileItsSetIsSettledStaysThere(t *testing.T) {
+	d := newDivision(t, 2, user16())
+	const uid = seq.UID(0)
+	one := d.of(uid)
+	d.next(uid)
+	manifest := d.backup(0)
+	goOn := d.late("open", 1, one)
+	d.restore(0, manifest)
+	var once sync.Once
+	conns := hookConns{d, func(req proto.Message) {
+		if c, ok := req.(*pb.ChangeSetMapRequest); ok && c.GetNumber() != nil {
+			once.Do(func() { _ = goOn() }) // the map is of before the move, so its last step fails
+		}
+	}}
+	s := &setadmin.Settlement{Root: &setadmin.Root{Set: setadmin.NewSet(sets.RootName, d.addrs(0), conns)}, Conns: conns, Set: d.name(0), Bump: restoreBump}
+	if _, err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if p := d.place(1, one.First); p.State != sets.Active {
+		t.Errorf("the other Set has the section as %v", p)
+	}
+	d.next(uid)
+	if in := d.in(one.First); in != 1 {
+		t.Errorf("the section is in Set %d", in)
+	}
+	d.agree()
+}
+
 // A Set gave a section to another that never took it.
 func TestASectionThatNoSetHasIsTakenBySettling(t *testing.T) {
 	for i := range 2 {

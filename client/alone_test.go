@@ -17,7 +17,7 @@ import (
 type tracedKey struct{}
 
 func TestACallAloneReachesInterceptorsWithItsContext(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2, seq.Space{Name: "user", Sections: 8})
+	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 8})
 	var mu sync.Mutex
 	seen := map[any]int{}
 	see := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {

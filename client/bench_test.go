@@ -15,7 +15,7 @@ import (
 func BenchmarkNext(b *testing.B) {
 	for _, callers := range []int{64, 512, 4096} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
-			cluster := clienttest.StartReal(b, 1)
+			cluster := clienttest.Start(b, 1)
 			c := dial(b, cluster, client.Config{})
 			b.ReportAllocs()
 			b.ResetTimer()
@@ -42,7 +42,7 @@ func BenchmarkNext(b *testing.B) {
 
 // BenchmarkNextBatch is explicit batches of 1,000 uids.
 func BenchmarkNextBatch(b *testing.B) {
-	cluster := clienttest.StartReal(b, 1)
+	cluster := clienttest.Start(b, 1)
 	c := dial(b, cluster, client.Config{})
 	uids := make([]seq.UID, 1000)
 	for i := range uids {

@@ -62,7 +62,7 @@ func waitFor(t testing.TB, what string, ok func() bool) {
 // throughTakeovers does a round, of UIDs that stand there twice, while all of three nodes are well,
 // and after each kind of takeover.
 func throughTakeovers(t *testing.T, try func(what string, c *client.Client, uids []seq.UID)) {
-	cluster := clienttest.StartReal(t, 3, seq.Space{Name: "user", Sections: 30})
+	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 30})
 	c := dial(t, cluster, client.Config{AttemptTimeout: 50 * time.Millisecond})
 	uids := make([]seq.UID, 40)
 	for i := range uids {
@@ -115,7 +115,7 @@ func (b *book) add(key client.Key, first, last seq.Seq) {
 }
 
 func TestConcurrentCallsTravelTogether(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2, seq.Space{Name: "user", Sections: 64}, seq.Space{Name: "pts", Sections: 64})
+	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 64}, seq.Space{Name: "pts", Sections: 64})
 	c := dial(t, cluster, client.Config{AttemptTimeout: patience})
 	ctx, b := bounded(t), newBook(t)
 	const callers, each = 200, 25
@@ -157,7 +157,7 @@ func TestConcurrentCallsTravelTogether(t *testing.T) {
 }
 
 func TestNumbersStayUniqueThroughFailovers(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3, seq.Space{Name: "user", Sections: 30})
+	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 30})
 	c := dial(t, cluster, client.Config{AttemptTimeout: 50 * time.Millisecond})
 	ctx, b := bounded(t), newBook(t)
 	stop := make(chan struct{})
@@ -231,7 +231,7 @@ func TestNumbersStayUniqueThroughFailovers(t *testing.T) {
 }
 
 func TestACallWaitsForATakeover(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3, seq.Space{Name: "user", Sections: 3})
+	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 3})
 	cluster.Behave(false, true, nil)
 	c := dial(t, cluster, client.Config{})
 	key := client.Key{UID: uidOf(cluster, 0)}
@@ -251,7 +251,7 @@ func TestACallWaitsForATakeover(t *testing.T) {
 }
 
 func TestALeavingCallerDisturbsNoOther(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1, seq.Space{Name: "user", Sections: 4})
+	cluster := clienttest.Start(t, 1, seq.Space{Name: "user", Sections: 4})
 	// No attempt ends by itself here: a call that returns does so by its own context.
 	c := dial(t, cluster, client.Config{AttemptTimeout: patience})
 	ctx := bounded(t)
@@ -286,7 +286,7 @@ func TestALeavingCallerDisturbsNoOther(t *testing.T) {
 }
 
 func TestALostConnectionWakesAllInFlight(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2, seq.Space{Name: "user", Sections: 2})
+	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 2})
 	c := dial(t, cluster, client.Config{AttemptTimeout: patience})
 	ctx := bounded(t)
 	cluster.Nodes[0].Hang()
@@ -306,7 +306,7 @@ func TestALostConnectionWakesAllInFlight(t *testing.T) {
 }
 
 func TestANewerTableInAReplyIsAdopted(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2, seq.Space{Name: "user", Sections: 8})
+	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 8})
 	c := dial(t, cluster, client.Config{})
 	cluster.TakeOver(0, 1)
 	cluster.Publish()
@@ -317,7 +317,7 @@ func TestANewerTableInAReplyIsAdopted(t *testing.T) {
 }
 
 func TestErrorsThatNoRetryCuresComeAtOnce(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1, seq.Space{Name: "user", Sections: 4})
+	cluster := clienttest.Start(t, 1, seq.Space{Name: "user", Sections: 4})
 	c := dial(t, cluster, client.Config{})
 	ctx := bounded(t)
 	if _, err := c.Raise(ctx, client.Key{UID: 5}, seq.MaxSeq, client.Forced); err != nil {
@@ -352,7 +352,7 @@ func TestErrorsThatNoRetryCuresComeAtOnce(t *testing.T) {
 }
 
 func TestTheLastReasonIsInTheErrorOfACallThatRanOut(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2, seq.Space{Name: "user", Sections: 4})
+	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 4})
 	// The time is over after the first round, and no attempt ends by its own limit.
 	c := dial(t, cluster, client.Config{Timeout: 1, AttemptTimeout: patience})
 	cluster.Behave(false, false, seq.ErrNoQuorum)
@@ -390,7 +390,7 @@ func TestTheLastReasonIsInTheErrorOfACallThatRanOut(t *testing.T) {
 }
 
 func TestUnorderedAnswersNeedLeave(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1, seq.Space{Name: "user", Sections: 1, Mode: seq.UniqueOnly})
+	cluster := clienttest.Start(t, 1, seq.Space{Name: "user", Sections: 1, Mode: seq.UniqueOnly})
 	cluster.Behave(true, false, nil)
 	ctx := bounded(t)
 	strict, loose := dial(t, cluster, client.Config{}), dial(t, cluster, client.Config{AllowUnordered: true})

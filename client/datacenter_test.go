@@ -10,7 +10,7 @@ import (
 )
 
 func TestIDsOfADatacenterComeFromItsNodesAlone(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3)
+	cluster := clienttest.Start(t, 3)
 	c := dial(t, cluster, client.Config{AttemptTimeout: patience})
 	for i, dc := range []string{"dc-0", "dc-1", "dc-2"} {
 		for range 6 {

@@ -26,7 +26,7 @@ func (e *inExample) Fatal(why ...any)   { log.Fatal(why...) }
 // example is a cluster, in place of the addresses of yours.
 func example() (addrs []string, stop func()) {
 	e := &inExample{}
-	c := clienttest.StartReal(e, 2, seq.Space{Name: seq.DefaultSpace}, seq.Space{Name: "orders", Mode: seq.Exact})
+	c := clienttest.Start(e, 2, seq.Space{Name: seq.DefaultSpace}, seq.Space{Name: "orders", Mode: seq.Exact})
 	c.AddTag("orders")
 	return c.Addrs(), func() {
 		for _, end := range e.ends {

@@ -13,7 +13,7 @@ import (
 )
 
 func TestIDsAreMadeHereWhileTheServiceIsAway(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	c := dial(t, cluster, client.Config{Timeout: patience, Fallback: &client.Fallback{Namespace: "1", After: 50 * time.Millisecond}})
 	waitFor(t, "a window", func() bool { return c.Stats().Fallback.Windows > 0 })
 	ctx, r := bounded(t), newRegister(t)
@@ -60,7 +60,7 @@ func TestIDsAreMadeHereWhileTheServiceIsAway(t *testing.T) {
 }
 
 func TestASilentServiceIsStoodInForToo(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	c := dial(t, cluster, client.Config{AttemptTimeout: patience, Timeout: patience, Fallback: &client.Fallback{After: 50 * time.Millisecond}})
 	waitFor(t, "a window", func() bool { return c.Stats().Fallback.Windows > 0 })
 	cluster.Nodes[0].Hang()
@@ -75,7 +75,7 @@ func TestASilentServiceIsStoodInForToo(t *testing.T) {
 }
 
 func TestAnAnswerOfTheServiceIsNotStoodInFor(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	c := dial(t, cluster, client.Config{Timeout: patience, Fallback: &client.Fallback{After: patience / 2}})
 	waitFor(t, "a window", func() bool { return c.Stats().Fallback.Windows > 0 })
 	ctx := bounded(t)
@@ -95,7 +95,7 @@ func TestAnAnswerOfTheServiceIsNotStoodInFor(t *testing.T) {
 }
 
 func TestOtherNamespacesAreNotStoodInFor(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	c := dial(t, cluster, client.Config{Timeout: patience, Fallback: &client.Fallback{Namespace: "orders", After: time.Millisecond}})
 	waitFor(t, "a window", func() bool { return c.Stats().Fallback.Windows > 0 })
 	cluster.Nodes[0].Kill()
@@ -115,7 +115,7 @@ func TestOtherNamespacesAreNotStoodInFor(t *testing.T) {
 }
 
 func TestWithoutAWindowTheServiceIsWaitedFor(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	cluster.Behave(false, false, seq.ErrNoQuorum)
 	c := dial(t, cluster, client.Config{Timeout: patience, Fallback: &client.Fallback{After: time.Millisecond}})
 	ctx, cancel := context.WithCancel(bounded(t))
@@ -138,7 +138,7 @@ func TestWithoutAWindowTheServiceIsWaitedFor(t *testing.T) {
 }
 
 func TestAWindowIsMadeLongerBeforeItEnds(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	c := dial(t, cluster, client.Config{Fallback: &client.Fallback{After: time.Millisecond, Window: client.MinFallbackWindow}})
 	waitFor(t, "a window", func() bool { return c.Stats().Fallback.Windows > 0 })
 	first := c.Stats().Fallback

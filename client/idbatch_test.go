@@ -24,7 +24,7 @@ func TestABatchTooLargeForATickIsHalved(t *testing.T) { together(t, 7, 31) }
 // together lets 100 callers wait for one batch, by a policy that refuses more than
 // atOnce IDs, and wants a number of calls for it.
 func together(t *testing.T, atOnce, calls int) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	c, err := New(ctx, Config{Addrs: cluster.Addrs(), AttemptTimeout: 30 * time.Second, MaxQueue: 100})

@@ -16,7 +16,7 @@ import (
 
 // orders is a cluster with an exact space, and an ordinary one beside it.
 func orders(t *testing.T, nodes int) *clienttest.Cluster {
-	return clienttest.StartReal(t, nodes, seq.Space{Name: "user", Sections: 8}, seq.Space{Name: "orders", Sections: 32, Mode: seq.Exact})
+	return clienttest.Start(t, nodes, seq.Space{Name: "user", Sections: 8}, seq.Space{Name: "orders", Sections: 32, Mode: seq.Exact})
 }
 
 func TestARetryInAnExactSpaceTakesNothingTwice(t *testing.T) {

@@ -45,7 +45,7 @@ func generates(c *clienttest.Cluster) (n int64) {
 }
 
 func TestIDsComeFromAllNodesInTurn(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3)
+	cluster := clienttest.Start(t, 3)
 	c := dial(t, cluster, client.Config{AttemptTimeout: patience})
 	ctx, r := bounded(t), newRegister(t)
 	var wg sync.WaitGroup
@@ -73,7 +73,7 @@ func TestIDsComeFromAllNodesInTurn(t *testing.T) {
 }
 
 func TestANamespaceIsNamedByNameOrNumber(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	c := dial(t, cluster, client.Config{})
 	for name, want := range map[string]string{"": "default", "2": "regional-2", "regional-2": "regional-2", "orders": "orders"} {
 		for _, count := range []uint32{1, 2} {
@@ -90,7 +90,7 @@ func TestANamespaceIsNamedByNameOrNumber(t *testing.T) {
 }
 
 func TestIDsStayUniqueWhileNodesComeAndGo(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3)
+	cluster := clienttest.Start(t, 3)
 	c := dial(t, cluster, client.Config{AttemptTimeout: 50 * time.Millisecond})
 	ctx, r := bounded(t), newRegister(t)
 	some := func(what string) {
@@ -127,7 +127,7 @@ func TestIDsStayUniqueWhileNodesComeAndGo(t *testing.T) {
 }
 
 func TestErrorsOfIDsThatNoRetryCuresComeAtOnce(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	c := dial(t, cluster, client.Config{AttemptTimeout: patience})
 	ctx := bounded(t)
 	rows := []struct {
@@ -165,7 +165,7 @@ func TestErrorsOfIDsThatNoRetryCuresComeAtOnce(t *testing.T) {
 }
 
 func TestOtherErrorsOfIDsAreTriedElsewhereUntilTheCallerLeaves(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	c := dial(t, cluster, client.Config{AttemptTimeout: patience})
 	for _, fault := range []error{seq.ErrNoQuorum, seq.ErrWorkersExhausted, seq.ErrClockOff, seq.ErrOverloaded} {
 		cluster.Behave(false, false, fault)
@@ -185,7 +185,7 @@ func TestOtherErrorsOfIDsAreTriedElsewhereUntilTheCallerLeaves(t *testing.T) {
 }
 
 func TestASingleIDIsRetriedToo(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	c := dial(t, cluster, client.Config{AttemptTimeout: patience})
 	cluster.Behave(false, false, seq.ErrNoQuorum)
 	got := make(chan error, 1)
@@ -201,7 +201,7 @@ func TestASingleIDIsRetriedToo(t *testing.T) {
 }
 
 func TestNodesThatDoNotServeACallAreSteppedOver(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	cluster.AddTag("order")
 	c := dial(t, cluster, client.Config{AttemptTimeout: patience})
 	ctx := bounded(t)
@@ -221,7 +221,7 @@ func TestNodesThatDoNotServeACallAreSteppedOver(t *testing.T) {
 }
 
 func TestIDsAreCountedByAgent(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	c := dial(t, cluster, client.Config{Agent: "mailer"})
 	ctx := bounded(t)
 	for _, call := range []func() (client.IDs, error){
@@ -242,7 +242,7 @@ func TestIDsAreCountedByAgent(t *testing.T) {
 }
 
 func TestACloseEndsWaitingCallsForIDs(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	c := dial(t, cluster, client.Config{AttemptTimeout: patience})
 	cluster.Nodes[0].Hang()
 	got := make(chan error, 2)

@@ -23,7 +23,7 @@ func lifeOf(cluster byte, era seq.Era, bound byte) seq.Incarnation {
 // living is a cluster of n nodes that tell a life.
 func living(t testing.TB, n int, life seq.Incarnation) *clienttest.Cluster {
 	t.Helper()
-	c := clienttest.StartReal(t, n, seq.Space{Name: "user", Sections: sections})
+	c := clienttest.Start(t, n, seq.Space{Name: "user", Sections: sections})
 	c.Live(life)
 	return c
 }
@@ -98,7 +98,7 @@ func TestAddressesOfTwoClustersOfOneNameAreRefused(t *testing.T) {
 }
 
 func TestClustersOfTwoNamesAreRefusedUnlessOneIsMeant(t *testing.T) {
-	s := clienttest.StartRealSets(t, []string{"main", "b"}, 1, seq.Space{Name: "user", Sections: sections})
+	s := clienttest.StartSets(t, []string{"main", "b"}, 1, seq.Space{Name: "user", Sections: sections})
 	alone := living(t, 1, lifeOf(1, 0, 1))
 	both := append(alone.Addrs(), s.All[0].Addrs()...)
 	_, err := client.New(bounded(t), client.Config{Addrs: both})

@@ -11,7 +11,7 @@ import (
 )
 
 func TestAnotherClusterIsRefused(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	_, err := client.New(bounded(t), client.Config{Addrs: cluster.Addrs(), ClusterID: "another", AttemptTimeout: patience})
 	if !errors.Is(err, seq.ErrForeignCluster) {
 		t.Errorf("got %v, want %v", err, seq.ErrForeignCluster)
@@ -19,7 +19,7 @@ func TestAnotherClusterIsRefused(t *testing.T) {
 }
 
 func TestACloseEndsWaitingCalls(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	c := dial(t, cluster, client.Config{AttemptTimeout: patience})
 	cluster.Nodes[0].Hang()
 	got := make(chan error, 1)

@@ -25,7 +25,7 @@ func local(t testing.TB, c *client.Client, cfg client.LocalConfig) *client.Local
 }
 
 func TestALocalMakesIDsHereAndAsksNobodyForThem(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	c := dial(t, cluster, client.Config{})
 	l := local(t, c, client.LocalConfig{Namespace: "1"})
 	ctx, r := bounded(t), newRegister(t)
@@ -67,7 +67,7 @@ func TestALocalGivesItsWorkerIDBackToTheNodeThatLentIt(t *testing.T) {
 		"its end":      func(_ *client.Client, l *client.Local) error { return l.Close() },
 		"the client's": func(c *client.Client, _ *client.Local) error { return c.Close() },
 	} {
-		cluster := clienttest.StartReal(t, 3)
+		cluster := clienttest.Start(t, 3)
 		c := dial(t, cluster, client.Config{})
 		l := local(t, c, client.LocalConfig{})
 		ctx := bounded(t)
@@ -106,7 +106,7 @@ func TestALocalGivesItsWorkerIDBackToTheNodeThatLentIt(t *testing.T) {
 }
 
 func TestAWorkerIDIsGivenBackThroughARoutersAddressAndByAFallbackToo(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	c := dial(t, cluster, client.Config{Indirect: true, Fallback: &client.Fallback{Namespace: "1", Also: []string{"orders"}}})
 	waitFor(t, "two windows", func() bool { return c.Stats().Fallback.Windows >= 2 })
 	if err := c.Close(); err != nil {
@@ -118,7 +118,7 @@ func TestAWorkerIDIsGivenBackThroughARoutersAddressAndByAFallbackToo(t *testing.
 }
 
 func TestALocalWithoutAWindowAsksTheServiceAndComesBack(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	cluster.Lend(seq.ErrWorkersExhausted)
 	c := dial(t, cluster, client.Config{Timeout: patience})
 	l, err := c.NewLocal(client.LocalConfig{Window: client.MinFallbackWindow})
@@ -152,7 +152,7 @@ func TestALocalWithoutAWindowAsksTheServiceAndComesBack(t *testing.T) {
 }
 
 func TestALocalThatIsNotSoundIsRefused(t *testing.T) {
-	c := dial(t, clienttest.StartReal(t, 1), client.Config{})
+	c := dial(t, clienttest.Start(t, 1), client.Config{})
 	for name, row := range map[string]struct {
 		cfg  client.LocalConfig
 		want error
@@ -169,7 +169,7 @@ func TestALocalThatIsNotSoundIsRefused(t *testing.T) {
 
 func TestCallsOneAfterTheOtherWaitForASilentServiceOnce(t *testing.T) {
 	const after = 2 * time.Second
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	c := dial(t, cluster, client.Config{AttemptTimeout: patience, Timeout: patience, Fallback: &client.Fallback{After: after}})
 	waitFor(t, "a window", func() bool { return c.Stats().Fallback.Windows > 0 })
 	cluster.Nodes[0].Hang()
@@ -190,7 +190,7 @@ func TestCallsOneAfterTheOtherWaitForASilentServiceOnce(t *testing.T) {
 }
 
 func BenchmarkLocal(b *testing.B) {
-	c := dial(b, clienttest.StartReal(b, 1), client.Config{})
+	c := dial(b, clienttest.Start(b, 1), client.Config{})
 	l := local(b, c, client.LocalConfig{Namespace: "clicks", Window: client.MaxFallbackWindow})
 	ctx := b.Context()
 	b.Run("Next", func(b *testing.B) {

@@ -40,7 +40,7 @@ func (e *evens) TakeLocal(space string, uids []seq.UID, counts []uint32, first [
 }
 
 func TestWhatIsNearIsTakenThereAndTheRestByTheNetwork(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3, seq.Space{Name: "user", Sections: 30}, seq.Space{Name: "room", Sections: 7})
+	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 30}, seq.Space{Name: "room", Sections: 7})
 	c := dial(t, cluster, client.Config{})
 	near := &evens{t: t, given: map[seq.UID]uint64{}}
 	const large, larges = 1000, 12 // together above what is asked at a time

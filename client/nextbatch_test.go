@@ -15,7 +15,7 @@ import (
 )
 
 func TestABatchAnswersEachIndex(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3, seq.Space{Name: "user", Sections: 30})
+	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 30})
 	c := dial(t, cluster, client.Config{})
 	ctx := bounded(t)
 	if _, err := c.Raise(ctx, client.Key{UID: 64}, seq.MaxSeq, client.Forced); err != nil {
@@ -49,7 +49,7 @@ func TestABatchAnswersEachIndex(t *testing.T) {
 }
 
 func TestARaiseNeverLowers(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	c := dial(t, cluster, client.Config{})
 	ctx, key := bounded(t), client.StringKey("", "room-1")
 	for _, row := range []struct{ floor, want seq.Seq }{{100, 100}, {50, 100}, {100, 100}, {0, 100}, {101, 101}} {
@@ -97,7 +97,7 @@ func TestBatchesStayUniqueThroughFailovers(t *testing.T) {
 }
 
 func TestLargeBatchesWaitForRoomAndNotForTheirAttempts(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	node := cluster.Nodes[0]
 	c := dial(t, cluster, client.Config{AttemptTimeout: time.Minute, Timeout: time.Minute})
 	ctx := bounded(t)

@@ -12,7 +12,7 @@ import (
 )
 
 func TestBusinessNumbersComeFromTheOwnerOfTheTag(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3, seq.Space{Name: "user", Sections: 30})
+	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 30})
 	c := dial(t, cluster, client.Config{})
 	for _, tag := range []string{"a", "b", "c", "d"} {
 		cluster.AddNumbers(tag)

@@ -25,7 +25,7 @@ func await(t *testing.T, ctx context.Context, c *client.Client, orders ...*strea
 }
 
 func TestOrdersAreAnsweredAsBatchesAre(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3, seq.Space{Name: "user", Sections: 30}, seq.Space{Name: "room", Sections: 7})
+	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 30}, seq.Space{Name: "room", Sections: 7})
 	c := dial(t, cluster, client.Config{})
 	ctx := bounded(t)
 	if _, err := c.Raise(ctx, client.Key{UID: 64}, seq.MaxSeq, client.Forced); err != nil {
@@ -99,7 +99,7 @@ func TestOrdersStayUniqueThroughFailovers(t *testing.T) {
 }
 
 func TestOrdersAreDoneAfterClose(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	c := dial(t, cluster, client.Config{})
 	_ = c.Close()
 	o := &stream.Order{UIDs: []seq.UID{1, 2}}

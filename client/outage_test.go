@@ -49,7 +49,7 @@ func refuse(cluster *clienttest.Cluster, err error) {
 }
 
 func TestEveryCallEndsWithNoQuorumOnceEveryAllocSvrSaysSo(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3, seq.Space{Name: "user", Sections: 6})
+	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 6})
 	cluster.AddTag("order")
 	c := dial(t, cluster, client.Config{Timeout: 4 * patience, AttemptTimeout: patience})
 	for range 2 { // the quorum comes back, and is lost again
@@ -74,7 +74,7 @@ func TestEveryCallEndsWithNoQuorumOnceEveryAllocSvrSaysSo(t *testing.T) {
 }
 
 func TestAnAllocSvrThatIsCutOffAloneIsWaitedFor(t *testing.T) {
-	cluster := clienttest.StartReal(t, 4, seq.Space{Name: "user", Sections: 4})
+	cluster := clienttest.Start(t, 4, seq.Space{Name: "user", Sections: 4})
 	// It is cut off, and so are both standbys: the fourth takes over in the end.
 	c := dial(t, cluster, client.Config{Timeout: 4 * patience, AttemptTimeout: patience})
 	key := client.Key{UID: 7}
@@ -108,7 +108,7 @@ func TestAnAllocSvrThatIsCutOffAloneIsWaitedFor(t *testing.T) {
 }
 
 func TestAnAllocSvrThatCannotBeReachedHasNoSayInWhetherTheQuorumIsLost(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3, seq.Space{Name: "user", Sections: 6})
+	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 6})
 	cluster.AddTag("order")
 	c := dial(t, cluster, client.Config{Timeout: 4 * patience, AttemptTimeout: patience})
 	cluster.Nodes[0].Refuse(errMissing)
@@ -122,7 +122,7 @@ func TestAnAllocSvrThatCannotBeReachedHasNoSayInWhetherTheQuorumIsLost(t *testin
 }
 
 func TestACallWhoseTimeEndsBeforeNamesTheQuorum(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3, seq.Space{Name: "user", Sections: 6})
+	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 6})
 	c := dial(t, cluster, client.Config{AttemptTimeout: patience})
 	cluster.Nodes[1].Kill()
 	refuse(cluster, errMissing)
@@ -137,7 +137,7 @@ func TestACallWhoseTimeEndsBeforeNamesTheQuorum(t *testing.T) {
 
 func TestARefusalOfOneNodesOwnIsAnsweredByAnother(t *testing.T) {
 	for _, own := range []error{seq.ErrDatacenterTaken, seq.ErrNodeUnfit, seq.ErrOverloaded} {
-		cluster := clienttest.StartReal(t, 3)
+		cluster := clienttest.Start(t, 3)
 		c := dial(t, cluster, client.Config{Timeout: patience, AttemptTimeout: patience})
 		cluster.Nodes[1].Refuse(fmt.Errorf("at this node: %w", own))
 		for range 6 {
@@ -152,7 +152,7 @@ func TestARefusalOfOneNodesOwnIsAnsweredByAnother(t *testing.T) {
 }
 
 func TestARefusalOfEveryNodesOwnEndsTheCallAfterOneRound(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3)
+	cluster := clienttest.Start(t, 3)
 	c := dial(t, cluster, client.Config{Timeout: 4 * patience, AttemptTimeout: patience})
 	for _, own := range []error{seq.ErrDatacenterTaken, seq.ErrNodeUnfit} {
 		refuse(cluster, own)
@@ -167,7 +167,7 @@ func TestARefusalOfEveryNodesOwnEndsTheCallAfterOneRound(t *testing.T) {
 }
 
 func TestADelegationIsAskedForElsewhereAfterARefusalOfTheNodesOwn(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3)
+	cluster := clienttest.Start(t, 3)
 	c := dial(t, cluster, client.Config{Timeout: patience})
 	cluster.Nodes[0].Refuse(seq.ErrNodeUnfit)
 	cluster.Nodes[1].Refuse(seq.ErrDatacenterTaken)
@@ -180,7 +180,7 @@ func TestADelegationIsAskedForElsewhereAfterARefusalOfTheNodesOwn(t *testing.T) 
 }
 
 func TestARefusalByPolicyComesAtOnce(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3)
+	cluster := clienttest.Start(t, 3)
 	c := dial(t, cluster, client.Config{Timeout: 4 * patience, AttemptTimeout: patience})
 	cluster.AtOnce(4)
 	before := generates(cluster)
@@ -193,7 +193,7 @@ func TestARefusalByPolicyComesAtOnce(t *testing.T) {
 }
 
 func TestALostQuorumIsStoodInForBeforeThePatienceOfTheFallbackEnds(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3)
+	cluster := clienttest.Start(t, 3)
 	c := dial(t, cluster, client.Config{Timeout: 4 * patience, AttemptTimeout: patience, Fallback: &client.Fallback{After: 2 * patience}})
 	waitFor(t, "a window", func() bool { return c.Stats().Fallback.Windows > 0 })
 	refuse(cluster, errMissing)

@@ -11,7 +11,7 @@ import (
 )
 
 func TestManyRaisesHaveEachAnAnswerOfItsOwn(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3)
+	cluster := clienttest.Start(t, 3)
 	c := dial(t, cluster, client.Config{})
 	uids, floors := make([]seq.UID, seq.MaxBatch), make([]seq.Seq, seq.MaxBatch)
 	for i := range uids {
@@ -50,7 +50,7 @@ func TestManyRaisesHaveEachAnAnswerOfItsOwn(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 func TestTheOwnerOfASectionThatIsNoneIsNotAsked(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	c := dial(t, cluster, client.Config{})
 	_, err := pb.NewAdminClient(c.Caller().OwnerOf(1<<20)).Counters(t.Context(), &pb.CountersRequest{})
 	if !errors.Is(err, seq.ErrUnknownSection) {

@@ -223,7 +223,7 @@ func TestARouterIsTheWayToASetWhoseNodesCannotBeReached(t *testing.T) {
 }
 
 func TestARouterIsTheWayToAClusterWhoseNodesCannotBeReached(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3, seq.Space{Name: "user", Sections: 6})
+	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 6})
 	to := newRoad(routerTo(t, cluster.Addrs()...))
 	c := dial(t, cluster, client.Config{Addrs: append(cluster.Addrs(), to.to), Timeout: 4 * patience, AttemptTimeout: patience, DialOptions: to.options()})
 	to.close(cluster.Addrs()...)

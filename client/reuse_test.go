@@ -17,7 +17,7 @@ import (
 // Orders and the buffers in which their keys are sorted and sent are used again. Every answer must match
 // the counters, whatever the orders asked before.
 func TestOrdersThatAreUsedAgainAreAnsweredAsNewOnes(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3, seq.Space{Name: "user", Sections: 30}, seq.Space{Name: "room", Sections: 7})
+	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 30}, seq.Space{Name: "room", Sections: 7})
 	c := dial(t, cluster, client.Config{AttemptTimeout: time.Minute}) // a second attempt would take others
 	near, ctx := &evens{t: t, given: map[seq.UID]uint64{}}, bounded(t)
 	draw, orders := rand.New(rand.NewPCG(9, 1)), make([]*stream.Order, 6)

@@ -18,7 +18,7 @@ import (
 )
 
 func TestSegmentsFollowTheOwnerOfTheTag(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3, seq.Space{Name: "user", Sections: 30})
+	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 30})
 	c := dial(t, cluster, client.Config{AttemptTimeout: 50 * time.Millisecond})
 	ctx, b := bounded(t), newBook(t)
 	tags := []string{"order", "invoice:eu", "a.b_c-d"}
@@ -60,7 +60,7 @@ func TestSegmentsFollowTheOwnerOfTheTag(t *testing.T) {
 }
 
 func TestASegmentWaitsForAQuorum(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	cluster.AddTag("order")
 	cluster.Behave(false, false, seq.ErrNoQuorum)
 	c := dial(t, cluster, client.Config{AttemptTimeout: patience})
@@ -77,7 +77,7 @@ func TestASegmentWaitsForAQuorum(t *testing.T) {
 }
 
 func TestErrorsOfSegmentsThatNoRetryCuresComeAtOnce(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	cluster.AddTag("order")
 	c := dial(t, cluster, client.Config{AttemptTimeout: patience})
 	rows := []struct {
@@ -101,7 +101,7 @@ func TestErrorsOfSegmentsThatNoRetryCuresComeAtOnce(t *testing.T) {
 }
 
 func TestEachNodeCanBeAskedAboutItself(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3)
+	cluster := clienttest.Start(t, 3)
 	cluster.AddTag("order")
 	owner := cluster.TagOwner("order")
 	cluster.Nodes[(owner+1)%3].Kill()

@@ -21,7 +21,7 @@ const sections = 12
 // twoSets are Sets main and b, which has the odd sections.
 func twoSets(t testing.TB, nodes int) *clienttest.Sets {
 	t.Helper()
-	s := clienttest.StartRealSets(t, []string{"main", "b"}, nodes, seq.Space{Name: "user", Sections: sections})
+	s := clienttest.StartSets(t, []string{"main", "b"}, nodes, seq.Space{Name: "user", Sections: sections})
 	for id := seq.SectionID(1); id < sections; id += 2 {
 		s.Move(0, 1, id)
 	}
@@ -142,7 +142,7 @@ func TestAClusterThatIsNoSetOfTheMapIsForeign(t *testing.T) {
 			t.Errorf("got %v, want %v", err, seq.ErrForeignCluster)
 		}
 	}
-	others := clienttest.StartRealSets(t, []string{"x", "y"}, 1, seq.Space{Name: "user", Sections: sections})
+	others := clienttest.StartSets(t, []string{"x", "y"}, 1, seq.Space{Name: "user", Sections: sections})
 	other := others.All[1] // whose map has itself
 	c := dial(t, s.All[0], client.Config{Addrs: append(other.Addrs(), s.All[1].Addrs()...), ClusterID: "cluster-b"})
 	for id, uid := range eachSection(s) {
@@ -281,7 +281,7 @@ func TestTwoSetsThatNameEachOtherAreNotAskedWithoutAPause(t *testing.T) {
 
 // The Client cannot tell which cluster such a call would reach.
 func TestTheAddressOfASetThatTheMapDoesNotNameIsNotAsked(t *testing.T) {
-	s := clienttest.StartRealSets(t, []string{"main", "b"}, 1, seq.Space{Name: "user", Sections: sections})
+	s := clienttest.StartSets(t, []string{"main", "b"}, 1, seq.Space{Name: "user", Sections: sections})
 	s.Alone(0)
 	c := dial(t, s.All[0], client.Config{Addrs: s.All[0].Addrs(), Timeout: 4 * patience})
 	if all := c.Sets(); len(all.All) != 1 || all.All[0].Name != "" || all.Map.Version != 0 {
@@ -457,7 +457,7 @@ func TestAClientBeginsWhileASetIsDead(t *testing.T) {
 
 // Set c hangs; a section of b was handed over, so that its key is sent on before c's attempt ends.
 func TestAKeyOfOneSetIsSentOnWhileAnotherHangs(t *testing.T) {
-	s := clienttest.StartRealSets(t, []string{"main", "b", "c"}, 2, seq.Space{Name: "user", Sections: sections})
+	s := clienttest.StartSets(t, []string{"main", "b", "c"}, 2, seq.Space{Name: "user", Sections: sections})
 	s.Move(0, 1, 1)
 	s.Move(0, 2, 2)
 	s.Publish()

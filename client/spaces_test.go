@@ -41,7 +41,7 @@ func ways(t *testing.T, c *client.Client) map[string]func(space string) error {
 // each way to call, and one that does not exist is refused.
 func TestASpaceThatWasAddedIsFoundByTheFirstCallForIt(t *testing.T) {
 	for way := range ways(t, nil) {
-		cluster := clienttest.StartReal(t, 2, seq.Space{Name: "user", Sections: 8})
+		cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 8})
 		c := dial(t, cluster, client.Config{})
 		call := ways(t, c)[way]
 		if err := errors.Join(call(""), call("user")); err != nil {
@@ -68,7 +68,7 @@ func TestASpaceThatWasAddedIsFoundByTheFirstCallForIt(t *testing.T) {
 // The first servers that are asked have not heard of the space, and the owner of half of its
 // sections has not either, until a while later: calls wait for it.
 func TestANodeThatHasNotHeardOfASpaceIsAskedAgain(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3, seq.Space{Name: "user", Sections: 8})
+	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 8})
 	c := dial(t, cluster, client.Config{Timeout: patience})
 	if err := cluster.AddSpace(seq.Space{Name: "room", Sections: 9}, 2); err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestANodeThatHasNotHeardOfASpaceIsAskedAgain(t *testing.T) {
 
 // Callers of a space that there is not ask the servers together, with a pause in between.
 func TestUnknownSpacesAreAskedForTogether(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1, seq.Space{Name: "user", Sections: 8})
+	cluster := clienttest.Start(t, 1, seq.Space{Name: "user", Sections: 8})
 	c := dial(t, cluster, client.Config{})
 	before, begun := cluster.Nodes[0].Asked.Load(), time.Now()
 	var wg sync.WaitGroup
@@ -114,7 +114,7 @@ func TestUnknownSpacesAreAskedForTogether(t *testing.T) {
 }
 
 func TestAnOlderMappingTakesNothingAway(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1, seq.Space{Name: "user", Sections: 8})
+	cluster := clienttest.Start(t, 1, seq.Space{Name: "user", Sections: 8})
 	if err := cluster.AddSpace(seq.Space{Name: "room", Sections: 8}); err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 // full is a router into which no further call fits until the test ends.
 func full(t *testing.T) *router.Router {
 	t.Helper()
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	cluster.AddTag("order")
 	r := start(t, router.Config{Allocs: cluster.Addrs(), Leaf: true, RESPListen: "127.0.0.1:0", ConsoleListen: "127.0.0.1:0", Name: "router-full", MaxInWork: gate.MinInWork, AttemptTimeout: patience, Timeout: 4 * patience})
 	until(t, "it has a table", func() bool { return r.Ready() == nil })

@@ -13,7 +13,7 @@ import (
 
 // BenchmarkHTTP is a call over a kept connection, from 32 callers at once.
 func BenchmarkHTTP(b *testing.B) {
-	cluster := clienttest.StartReal(b, 2)
+	cluster := clienttest.Start(b, 2)
 	r := start(b, router.Config{Allocs: cluster.Addrs()})
 	web := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DialContext: (&net.Dialer{}).DialContext}}
 	b.Cleanup(web.CloseIdleConnections)

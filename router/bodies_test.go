@@ -34,7 +34,7 @@ func (n never) Read(p []byte) (int, error) {
 }
 
 func TestSlowBodiesTakeNoPlacesOfCallers(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1, seq.Space{Name: "user", Sections: 4})
+	cluster := clienttest.Start(t, 1, seq.Space{Name: "user", Sections: 4})
 	r := start(t, router.Config{Allocs: cluster.Addrs(), MaxInWork: 10_064})
 	ctx, cancel := context.WithCancel(bounded(t))
 	const slow = 512 // of 154 calls that fit
@@ -74,7 +74,7 @@ func (r tells) Read([]byte) (int, error) {
 }
 
 func TestACallMayTakeLongerThanItsBody(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1, seq.Space{Name: "user", Sections: 4})
+	cluster := clienttest.Start(t, 1, seq.Space{Name: "user", Sections: 4})
 	r := start(t, router.Config{Allocs: cluster.Addrs(), AttemptTimeout: patience, Timeout: 4 * patience})
 	cluster.Nodes[0].Hang()
 	time.AfterFunc(5500*time.Millisecond, cluster.Nodes[0].Resume) // the body has 5 seconds
@@ -86,7 +86,7 @@ func TestACallMayTakeLongerThanItsBody(t *testing.T) {
 // One connection: an answer, a pause longer than an answer may take, answers; then none of
 // many is read.
 func TestAnswersHaveTimeOfTheirOwnAndAReaderThatStopsIsLeft(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1, seq.Space{Name: "user", Sections: 4})
+	cluster := clienttest.Start(t, 1, seq.Space{Name: "user", Sections: 4})
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	conn, err := net.Dial("tcp", r.HTTPAddr())
 	if err != nil {
@@ -139,7 +139,7 @@ func serves() bool {
 }
 
 func TestABodyThatDoesNotEndIsAnsweredAllTheSame(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1, seq.Space{Name: "user", Sections: 4})
+	cluster := clienttest.Start(t, 1, seq.Space{Name: "user", Sections: 4})
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	conn, err := net.Dial("tcp", r.HTTPAddr())
 	if err != nil {

@@ -36,7 +36,7 @@ func sent(t *testing.T, method, url, body string, headers ...string) (int, strin
 }
 
 func TestAPageThatPointsItsNameAtTheRouterTakesNoNumbers(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	r := start(t, router.Config{Allocs: cluster.Addrs(), HTTPHosts: []string{"seq.example.net"}, Leaf: true})
 	base := "http://" + r.HTTPAddr()
 	for _, row := range []struct {
@@ -87,7 +87,7 @@ func TestAPageThatPointsItsNameAtTheRouterTakesNoNumbers(t *testing.T) {
 }
 
 func TestABrowserTakesNoNumbersForAPageOfAnotherSite(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1, seq.Space{Name: "user", Sections: 4})
+	cluster := clienttest.Start(t, 1, seq.Space{Name: "user", Sections: 4})
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	for site, want := range map[string]int{"none": 200, "same-origin": 200, "same-site": 403, "cross-site": 403} {
 		got, text := sent(t, http.MethodPost, "http://"+r.HTTPAddr()+"/v1/next", `{"uid":1}`, "Sec-Fetch-Site", site)
@@ -100,7 +100,7 @@ func TestABrowserTakesNoNumbersForAPageOfAnotherSite(t *testing.T) {
 // The cases are requests that browsers send for an image, a script without a referrer, a link and a
 // prefetched page.
 func TestLeafsPathsAreForProgramsAlone(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1, seq.Space{Name: "user", Sections: 4})
+	cluster := clienttest.Start(t, 1, seq.Space{Name: "user", Sections: 4})
 	cluster.AddTag("orders")
 	on := start(t, router.Config{Allocs: cluster.Addrs(), Leaf: true})
 	for _, path := range []string{"/api/segment/get/orders", "/api/snowflake/get/default"} {

@@ -62,7 +62,7 @@ func TestTheConsoleIsServedBesideTheFrontsAndIsNoCaller(t *testing.T) {
 }
 
 func TestTheConsoleCountsTheCallsOfTheFronts(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	r := start(t, router.Config{Allocs: cluster.Addrs(), ConsoleListen: "127.0.0.1:0"})
 	until(t, "it has a table", func() bool { return r.Ready() == nil })
 	var got traffic

@@ -7,6 +7,9 @@
 // are checked before anything is forwarded, by the checks in package seq, with the field
 // named.
 //
+// fronts.go has the list of fronts: the listener of each, and how it serves and counts. Package line
+// has the connections of the front for clients of Redis.
+//
 // The methods stand once, in server.go, snowflake.go and segment.go. The HTTP front reaches
 // them under /v1 with the same messages in JSON, which message.go reads and writes by their
 // descriptors. By hand are only the paths that callers of other systems know: http_compat.go

@@ -43,7 +43,7 @@ func TestOddRequestsAndHalvesAreBorne(t *testing.T) {
 		seed, _ = strconv.ParseUint(text, 10, 64)
 	}
 	t.Logf("FUZZ_SEED=%d", seed)
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	r := start(t, router.Config{Allocs: cluster.Addrs(), Leaf: true})
 	end := time.Now().Add(2 * time.Second)
 	var callers sync.WaitGroup

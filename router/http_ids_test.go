@@ -52,7 +52,7 @@ func statusOf(t *testing.T, method, url string) (status int, allow string) {
 }
 
 func TestAnIDOfANumberedNamespaceComesInItsEnvelope(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	url := "http://" + r.HTTPAddr() + "/api/snowflake/v1/gen/"
 	layout, err := snowflake.Preset("regional")
@@ -81,7 +81,7 @@ func TestAnIDOfANumberedNamespaceComesInItsEnvelope(t *testing.T) {
 }
 
 func TestThePathOfTheEnvelopeIsServedWithoutItsLastSlashToo(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	direct := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for _, path := range []string{"/api/snowflake/v1/gen", "/api/snowflake/v1/gen/"} {
@@ -98,7 +98,7 @@ func TestThePathOfTheEnvelopeIsServedWithoutItsLastSlashToo(t *testing.T) {
 }
 
 func TestTheEnvelopeNamesWhatIsWrong(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	const path, kind = "/api/snowflake/v1/gen/", "application/json"
 	rows := []struct {
@@ -140,7 +140,7 @@ func TestTheEnvelopeNamesWhatIsWrong(t *testing.T) {
 }
 
 func TestLeafsPathsAnswerInText(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	cluster.AddTag("leaf-segment-test")
 	r := start(t, router.Config{Allocs: cluster.Addrs(), Leaf: true})
 	base := "http://" + r.HTTPAddr()
@@ -192,7 +192,7 @@ func TestLeafsPathsAnswerInText(t *testing.T) {
 }
 
 func TestLeafsStatusShowsAllTagsOfTheCluster(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3)
+	cluster := clienttest.Start(t, 3)
 	r := start(t, router.Config{Allocs: cluster.Addrs(), Leaf: true})
 	base := "http://" + r.HTTPAddr()
 	for i := range 9 {
@@ -228,7 +228,7 @@ func TestLeafsStatusShowsAllTagsOfTheCluster(t *testing.T) {
 }
 
 func TestSnowflakesAndSegmentsAnswerInJSON(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	cluster.AddTag("invoice:eu")
 	cluster.AddNumbers("bill")
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
@@ -301,7 +301,7 @@ func TestSnowflakesAndSegmentsAnswerInJSON(t *testing.T) {
 }
 
 func TestGeneratedIDsComeInEveryForm(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	url := "http://" + r.HTTPAddr() + "/v1/snowflake/generate"
 	status, _, got := do(t, "POST", url, "application/json", `{"namespace":"regional-1","count":3,"agent":"mailer","encoding":"base62"}`)
@@ -357,7 +357,7 @@ func TestGeneratedIDsComeInEveryForm(t *testing.T) {
 }
 
 func TestHTTPNamesWhatIsWrongWithIDs(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	cluster.AddTag("order")
 	r := start(t, router.Config{Allocs: cluster.Addrs(), Leaf: true})
 	base := "http://" + r.HTTPAddr()

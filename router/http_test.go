@@ -46,7 +46,7 @@ func do(t *testing.T, method, url, contentType, body string) (int, http.Header, 
 
 func TestHTTPSpeaksTheMessagesOfTheCallsInJSON(t *testing.T) {
 	begun := time.Now().Unix() - 1
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	base := "http://" + r.HTTPAddr()
 	type object = map[string]any
@@ -98,7 +98,7 @@ func TestHTTPSpeaksTheMessagesOfTheCallsInJSON(t *testing.T) {
 }
 
 func TestHTTPNamesWhatIsWrong(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	base := "http://" + r.HTTPAddr()
 	const kind = "application/json"
@@ -178,7 +178,7 @@ func TestHTTPNamesWhatIsWrong(t *testing.T) {
 }
 
 func TestHTTPSaysThatACallMayBeRetried(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	r := start(t, router.Config{Allocs: cluster.Addrs(), Timeout: 1, AttemptTimeout: patience})
 	status, header, got := do(t, "GET", "http://"+r.HTTPAddr()+"/readyz", "", "")
 	for status != http.StatusOK { // the first table comes soon

@@ -21,7 +21,7 @@ import (
 
 // orders is a router before an exact space, and an ordinary one beside it.
 func orders(t *testing.T) (*clienttest.Cluster, *router.Router) {
-	cluster := clienttest.StartReal(t, 2, seq.Space{Name: "user", Sections: 8}, seq.Space{Name: "orders", Sections: 8, Mode: seq.Exact})
+	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 8}, seq.Space{Name: "orders", Sections: 8, Mode: seq.Exact})
 	return cluster, start(t, router.Config{Allocs: cluster.Addrs(), AttemptTimeout: 50 * time.Millisecond})
 }
 

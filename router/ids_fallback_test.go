@@ -12,7 +12,7 @@ import (
 )
 
 func TestARouterMakesIDsItselfWhileNoAllocSvrAnswers(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	r := start(t, router.Config{Allocs: cluster.Addrs(), Timeout: 4 * patience, AttemptTimeout: patience,
 		IDsFallback: []string{"default", "orders"}, IDsFallbackAfter: 100 * time.Millisecond})
 	until(t, "two windows", func() bool { return gauge(t, r, "seq_router_fallback_window_remaining_seconds") > 60 })

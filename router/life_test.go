@@ -16,7 +16,7 @@ func TestARouterTellsTheLifeThatItHoldsToAndGoesOverToANewEra(t *testing.T) {
 	old := seq.Incarnation{Cluster: seq.ClusterID{1}, Binding: seq.ClusterID{1}}
 	next := seq.Incarnation{Cluster: seq.ClusterID{1}, Era: 1, Binding: seq.ClusterID{2}}
 	other := seq.Incarnation{Cluster: seq.ClusterID{3}, Binding: seq.ClusterID{3}}
-	cluster := clienttest.StartReal(t, 2, seq.Space{Name: "user", Sections: 4})
+	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 4})
 	cluster.Live(old)
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	c := sequenceOf(t, r.Addr())

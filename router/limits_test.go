@@ -46,7 +46,7 @@ func until(t *testing.T, what string, ok func() bool) {
 }
 
 func TestLimitsChangeWhileTheRouterRuns(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1, seq.Space{Name: "user", Sections: 4})
+	cluster := clienttest.Start(t, 1, seq.Space{Name: "user", Sections: 4})
 	r := start(t, router.Config{Allocs: cluster.Addrs(), AttemptTimeout: patience, Timeout: 4 * patience})
 	ctx, c := bounded(t), sequenceOf(t, r.Addr())
 	one := &pb.NextRequest{Id: &pb.NextRequest_Uid{Uid: 1}, Count: 1}
@@ -102,7 +102,7 @@ func TestLimitsChangeWhileTheRouterRuns(t *testing.T) {
 }
 
 func TestTheLargestBatchFitsIntoTheLeastLimit(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	r := start(t, router.Config{Allocs: cluster.Addrs(), MaxInWork: gate.MinInWork})
 	body := `{"uids":[1` + strings.Repeat(",1", seq.MaxBatch-1) + `]}`
 	if code := fetch(t, bounded(t), http.MethodPost, "http://"+r.HTTPAddr()+"/v1/batch", body); code != http.StatusOK {
@@ -116,7 +116,7 @@ func TestTheLargestBatchFitsIntoTheLeastLimit(t *testing.T) {
 }
 
 func TestARouterIsNotReadyWhileAllAllocatorsAreAway(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	r := start(t, router.Config{Allocs: cluster.Addrs()[:1], UnreadyAfter: time.Second})
 	conn, err := rpc.Dial(r.Addr())
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 func TestTenTimesWhatFitsIsRefusedAndNotKept(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1, seq.Space{Name: "user", Sections: 4})
+	cluster := clienttest.Start(t, 1, seq.Space{Name: "user", Sections: 4})
 	const limit = seq.MaxBatch + gate.CallCost
 	const fit = (limit - limit/8) / (1 + gate.CallCost) // of one connection
 	r := start(t, router.Config{Allocs: cluster.Addrs(), MaxInWork: limit, AttemptTimeout: patience, Timeout: 4 * patience})

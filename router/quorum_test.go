@@ -20,7 +20,7 @@ import (
 )
 
 func TestALostQuorumGoesThroughTheRouterBeforeAnyDeadline(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3, seq.Space{Name: "user", Sections: 6})
+	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 6})
 	r := start(t, router.Config{Allocs: cluster.Addrs(), Timeout: 4 * patience, AttemptTimeout: patience})
 	behind, err := client.New(bounded(t), client.Config{Addrs: []string{r.Addr()}, Indirect: true, Timeout: 4 * patience, AttemptTimeout: patience})
 	if err != nil {
@@ -65,7 +65,7 @@ func TestALostQuorumGoesThroughTheRouterBeforeAnyDeadline(t *testing.T) {
 }
 
 func TestARefusalByPolicyGoesThroughTheRouterAtOnce(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3, seq.Space{Name: "user", Sections: 6})
+	cluster := clienttest.Start(t, 3, seq.Space{Name: "user", Sections: 6})
 	r := start(t, router.Config{Allocs: cluster.Addrs(), Timeout: 4 * patience, AttemptTimeout: patience})
 	cluster.AtOnce(4)
 	asked := func() (n int64) {

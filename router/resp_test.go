@@ -40,7 +40,7 @@ func redisTool(t *testing.T, name string, r *router.Router, stdin string, args .
 }
 
 func TestRedisCLIWorksUnchanged(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	cluster.AddTag("orders")
 	r := start(t, router.Config{Allocs: cluster.Addrs(), RESPListen: "127.0.0.1:0", Timeout: time.Minute, AttemptTimeout: 30 * time.Second})
 	script := "incr seq:42\nincrby seq:42 10\nget seq:42\nget seq:43\nmget seq:42 seq:43\nincr tag:orders\nincrby tag:orders 2\nset seq:42 1\nping\n"
@@ -67,7 +67,7 @@ func TestRedisCLIWorksUnchanged(t *testing.T) {
 }
 
 func TestRedisBenchmarkWorksUnchanged(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	r := start(t, router.Config{Allocs: cluster.Addrs(), RESPListen: "127.0.0.1:0", Timeout: time.Minute, AttemptTimeout: 30 * time.Second})
 	for _, args := range [][]string{
 		{"-q", "-n", "2000", "-c", "20", "-r", "1000", "incr", "seq:__rand_int__"},
@@ -87,7 +87,7 @@ func TestRedisBenchmarkWorksUnchanged(t *testing.T) {
 }
 
 func TestARouterWithoutRESPHasNoSuchFront(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	if got := start(t, router.Config{Allocs: cluster.Addrs()}).RESPAddr(); got != "" {
 		t.Errorf("got %q", got)
 	}

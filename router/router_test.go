@@ -72,7 +72,7 @@ func sequenceOf(t testing.TB, addr string) pb.SequenceClient {
 }
 
 func TestSingleCallsOfManyLeaveTogetherAndStayUnique(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2, seq.Space{Name: "user", Sections: 16})
+	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 16})
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	ctx, c := bounded(t), sequenceOf(t, r.Addr())
 	var mu sync.Mutex
@@ -106,7 +106,7 @@ func TestSingleCallsOfManyLeaveTogetherAndStayUnique(t *testing.T) {
 }
 
 func TestAnSDKThatReachesOnlyRoutersWorksThroughFailovers(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2, seq.Space{Name: "user", Sections: 16}, seq.Space{Name: "pts", Sections: 2})
+	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 16}, seq.Space{Name: "pts", Sections: 2})
 	one, two := start(t, router.Config{Allocs: cluster.Addrs()}), start(t, router.Config{Allocs: cluster.Addrs()})
 	sdk, err := client.New(bounded(t), client.Config{Addrs: []string{one.Addr(), two.Addr()}, Indirect: true})
 	if err != nil {
@@ -154,7 +154,7 @@ func TestAnSDKThatReachesOnlyRoutersWorksThroughFailovers(t *testing.T) {
 }
 
 func TestACountOfNoneIsOne(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	cluster.AddTag("order")
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	ctx := bounded(t)
@@ -179,7 +179,7 @@ func TestACountOfNoneIsOne(t *testing.T) {
 }
 
 func TestRequestsThatAreNotSoundAreRefusedWithTheFieldNamed(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	ctx, c := bounded(t), sequenceOf(t, r.Addr())
 	uid := &pb.NextRequest_Uid{Uid: 1}
@@ -231,7 +231,7 @@ func TestRequestsThatAreNotSoundAreRefusedWithTheFieldNamed(t *testing.T) {
 }
 
 func TestAStreamAnswersEachRequestById(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2, seq.Space{Name: "user", Sections: 4})
+	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 4})
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	stream, err := sequenceOf(t, r.Addr()).Stream(bounded(t))
 	if err != nil {
@@ -277,7 +277,7 @@ func TestAStreamAnswersEachRequestById(t *testing.T) {
 }
 
 func TestALeavingRouterEndsItsStreamsByName(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	r, err := router.New(router.Config{Listen: "127.0.0.1:0", Allocs: cluster.Addrs()})
 	if err != nil {
 		t.Fatal(err)
@@ -307,7 +307,7 @@ func TestALeavingRouterEndsItsStreamsByName(t *testing.T) {
 }
 
 func TestHealthFollowsTheFirstTable(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	cluster.Nodes[0].Kill()
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	conn, err := rpc.Dial(r.Addr())
@@ -335,7 +335,7 @@ func TestHealthFollowsTheFirstTable(t *testing.T) {
 }
 
 func TestARouterIsSeenInTheGossipAndHearsOfNewTables(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	old := seq.Incarnation{Cluster: seq.ClusterID{1}, Binding: seq.ClusterID{1}}
 	cluster.Live(old)
 	view, err := membership.Start(membership.Config{

@@ -39,7 +39,7 @@ func get(t *testing.T, r *router.Router, path string) (code int, text string) {
 
 func TestARouterServesAllSetsAndADeadOneDoesNotMakeItUnready(t *testing.T) {
 	for dead := range 2 {
-		s := clienttest.StartRealSets(t, []string{"main", "b"}, 2, seq.Space{Name: "user", Sections: 4})
+		s := clienttest.StartSets(t, []string{"main", "b"}, 2, seq.Space{Name: "user", Sections: 4})
 		s.Move(0, 1, 1, 3)
 		s.Publish()
 		s.All[dead].Kill()
@@ -109,7 +109,7 @@ func setsAway(t *testing.T, r *router.Router) map[string]float64 {
 }
 
 func TestARoutersRoutesAreTheRootsWithTheMap(t *testing.T) {
-	s := clienttest.StartRealSets(t, []string{"main", "b"}, 1, seq.Space{Name: "user", Sections: 4})
+	s := clienttest.StartSets(t, []string{"main", "b"}, 1, seq.Space{Name: "user", Sections: 4})
 	r := start(t, router.Config{Allocs: s.All[1].Addrs()})
 	until(t, "the router to be ready", func() bool { return r.Ready() == nil })
 	reply, err := sequenceOf(t, r.Addr()).Routes(bounded(t), &pb.RoutesRequest{})
@@ -125,7 +125,7 @@ func TestARoutersRoutesAreTheRootsWithTheMap(t *testing.T) {
 // A message on a stream has keys of a Set that answers and of one that hangs: the former are answered at
 // once, and both kinds of keys of all spaces at the end, each in its place.
 func TestKeysOfASetDoNotWaitForThoseOfAnother(t *testing.T) {
-	s := clienttest.StartRealSets(t, []string{"main", "b"}, 1, seq.Space{Name: "user", Sections: 4})
+	s := clienttest.StartSets(t, []string{"main", "b"}, 1, seq.Space{Name: "user", Sections: 4})
 	s.Move(0, 1, 1, 3)
 	s.Publish()
 	r := start(t, router.Config{Allocs: s.All[0].Addrs(), Timeout: 4 * patience, AttemptTimeout: patience})

@@ -25,7 +25,7 @@ func connOf(t testing.TB, addr string) grpc.ClientConnInterface {
 }
 
 func TestSnowflakesAreForwarded(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	ctx, c := bounded(t), pb.NewSnowflakeClient(connOf(t, r.Addr()))
 	rows := []struct {
@@ -87,7 +87,7 @@ func TestSnowflakesAreForwarded(t *testing.T) {
 }
 
 func TestAllCallsForSnowflakesAreForwarded(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	ctx, c := bounded(t), pb.NewSnowflakeClient(connOf(t, r.Addr()))
 	decoded, err := c.Decode(ctx, &pb.SnowflakeDecodeRequest{Id: &pb.SnowflakeDecodeRequest_Number{Number: 1541815603606036480}})
@@ -124,7 +124,7 @@ func TestAllCallsForSnowflakesAreForwarded(t *testing.T) {
 }
 
 func TestSegmentsAreForwarded(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3)
+	cluster := clienttest.Start(t, 3)
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	ctx, c := bounded(t), pb.NewSegmentClient(connOf(t, r.Addr()))
 	var last uint64
@@ -165,7 +165,7 @@ func TestSegmentsAreForwarded(t *testing.T) {
 }
 
 func TestAnSDKThatReachesOnlyRoutersGetsIDs(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	cluster.AddTag("order")
 	one, two := start(t, router.Config{Allocs: cluster.Addrs()}), start(t, router.Config{Allocs: cluster.Addrs()})
 	ctx := bounded(t)

@@ -25,7 +25,7 @@ import (
 // until the test ends.
 func hung(t *testing.T, set int, cfg router.Config) (*clienttest.Sets, *router.Router, grpc.ClientConnInterface) {
 	t.Helper()
-	s := clienttest.StartRealSets(t, []string{"main", "b"}, 1, seq.Space{Name: "user", Sections: 4})
+	s := clienttest.StartSets(t, []string{"main", "b"}, 1, seq.Space{Name: "user", Sections: 4})
 	s.All[0].AddTag("order")
 	s.Move(0, 1, 1, 3)
 	s.Publish()

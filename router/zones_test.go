@@ -88,7 +88,7 @@ func running(t *testing.T, cfg router.Config) (r *router.Router, stop func()) {
 }
 
 func TestTheSDKAsksTheRouterOfItsZoneBeforeOthers(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2, seq.Space{Name: "user", Sections: 16})
+	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 16})
 	far := start(t, router.Config{Allocs: cluster.Addrs(), Zone: "b"})
 	near, stop := running(t, router.Config{Allocs: cluster.Addrs(), Listen: "127.0.0.1:0", Zone: "a"})
 	unnamed := start(t, router.Config{Allocs: cluster.Addrs()})
@@ -110,7 +110,7 @@ func TestTheSDKAsksTheRouterOfItsZoneBeforeOthers(t *testing.T) {
 }
 
 func TestOwnersAreAskedInWhateverZoneTheyAre(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2, seq.Space{Name: "user", Sections: 16})
+	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 16})
 	r := start(t, router.Config{Allocs: cluster.Addrs(), Zone: "a"})
 	for _, cfg := range []client.Config{{Addrs: append(cluster.Addrs(), r.Addr()), Zone: "a"}, {Addrs: []string{r.Addr()}, Zone: "b", Indirect: true}} {
 		before := []int64{cluster.Nodes[0].Keys.Load(), cluster.Nodes[1].Keys.Load()}

@@ -155,6 +155,7 @@ func (s *Sequence) BatchNext(ctx context.Context, req *pb.BatchNextRequest) (*pb
 		return nil, err
 	}
 	if !call.settled() {
+		place.Waits()
 		var cancel context.CancelFunc
 		ctx, cancel = bounded(ctx)
 		defer cancel()

@@ -84,7 +84,7 @@ func TestAConnectionThatTakesNoRepliesIsNotReadAndThenEnded(t *testing.T) {
 				}
 				t.Fatalf("got %v after %d bytes, want the end of the connection", err, sent)
 			}
-			if sent > 256<<20 {
+			if sent > 24<<20 { // the buffers of two kernels hold some 9 MiB; unsent replies alone would end at 37
 				t.Fatal("a connection that takes no replies is read on and on")
 			}
 		}

@@ -21,7 +21,8 @@
 //
 // Package resp is the dialect of Redis. Memcached's text protocol would need about 450 lines in six
 // files: the parser of lines (120), incr, get and gets (100), version, stats and quit (60), the writer
-// (40), errors (50), and the Dialect with its metrics (80). The router would add a listener.
+// (40), errors (50), and the Dialect with its metrics (80). The router would
+// add a port to its list of fronts.
 //
 // What belongs here: connections and the order of work. What does not: the words of a protocol,
 // which are a dialect's; owners, retries and batches, which are package client's.

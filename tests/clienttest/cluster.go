@@ -1,67 +1,57 @@
-// Package clienttest is a cluster in memory for tests of what stands on the SDK: a
-// few AllocSvr on 127.0.0.1 that can die, hang, move sections and refuse.
+// Package clienttest is a cluster for tests of what stands on the SDK: a few nodes on 127.0.0.1 that
+// can die, hang, redirect and refuse.
 //
-// It keeps no promise of the real system but one: a number of a key or a tag, and a
-// snowflake ID, is handed out once. Nothing is stored.
+// One real AllocSvr over stores in memory answers for all nodes. A node refuses, delays or drops a call
+// before the AllocSvr sees it, or changes the answer, as the test says.
 package clienttest
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/snowflake"
 )
 
 // ClusterID of every Cluster that is alone.
 const ClusterID = "test-cluster"
 
-// Cluster is a set of fake AllocSvr.
+// Cluster is a set of nodes that callers take for AllocSvr.
 type Cluster struct {
 	Nodes   []*Node
 	Mapping seq.Mapping
 	ID      string // the cluster's
 
-	back *backend // if nil, the nodes answer by themselves
+	back *backend
 
 	mu        sync.Mutex // guards all below
 	routes    *seq.RouteTable
 	effective []int // the node that serves a section, whatever the table says
-	last      map[uint64]map[seq.UID]uint64
-	once      map[request]assigned // of exact spaces
 	unordered bool
 	noHints   bool
 	fault     error
-	tags      map[string]*tag
 	agents    map[string]int // snowflake IDs by agent
 	heard     []int          // nodes that know of the added spaces; if nil, all
 	atOnce    int            // largest count of a Generate; zero means no bound
 
-	delegations int                        // windows lent
-	lent        *pb.SnowflakeDelegateReply // the last of them
+	delegations int // windows lent
 	set         setState
 	noLoans     error // why no window is lent; nil if windows are lent
 	returned    []*pb.SnowflakeGiveBackRequest
 }
 
-// Node is one fake AllocSvr. Its address stays bound while it is dead.
+// Node is a door to the AllocSvr of the cluster. Its address stays bound while it is dead.
 type Node struct {
-	pb.UnimplementedSequenceServer
-
 	// Messages counts StreamRequests that arrived, and Keys the keys in them; Calls
 	// the unary ones.
 	Messages, Keys, Calls atomic.Int64
@@ -86,51 +76,31 @@ type Node struct {
 	refusal error           // in place of numbers; may be nil
 	lose    int             // answers to takes that get lost from now on
 	health  *health.Server  // of srv
-
-	generators map[string]*snowflake.Generator // by namespace; guarded by cluster.mu
 }
 
-// Start runs n nodes until the test ends. The sections of the mapping are dealt out
-// in turn; the next nodes are the standbys.
+// Start runs n nodes until the test ends, with one AllocSvr behind them. The sections of the mapping
+// are dealt out in turn; the next nodes are the standbys.
 func Start(t testing.TB, n int, spaces ...seq.Space) *Cluster {
 	t.Helper()
-	return start(t, ClusterID, n, spaces...)
-}
-
-// StartReal is Start with a real AllocSvr behind the nodes.
-func StartReal(t testing.TB, n int, spaces ...seq.Space) *Cluster {
-	t.Helper()
 	m, err := seq.NewMapping(spaces...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return startOn(t, ClusterID, n, startBackend(t, ClusterID, m), m)
+	return start(t, ClusterID, n, startBackend(t, ClusterID, m), m)
 }
 
-func start(t testing.TB, id string, n int, spaces ...seq.Space) *Cluster {
+func start(t testing.TB, id string, n int, back *backend, m seq.Mapping) *Cluster {
 	t.Helper()
-	m, err := seq.NewMapping(spaces...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return startOn(t, id, n, nil, m)
-}
-
-func startOn(t testing.TB, id string, n int, back *backend, m seq.Mapping) *Cluster {
-	t.Helper()
-	c := &Cluster{
-		back: back, ID: id, Mapping: m, last: map[uint64]map[seq.UID]uint64{}, once: map[request]assigned{}, effective: make([]int, m.Sections()),
-		tags: map[string]*tag{}, agents: map[string]int{},
-	}
+	c := &Cluster{back: back, ID: id, Mapping: m, effective: make([]int, m.Sections()), agents: map[string]int{}}
 	table := &seq.RouteTable{Version: 1, Sections: make([]seq.Placement, m.Sections())}
 	for i := range n {
 		lis, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		node := &Node{cluster: c, index: i, lis: lis, generators: map[string]*snowflake.Generator{}}
+		node := &Node{cluster: c, index: i, lis: lis}
 		c.Nodes = append(c.Nodes, node)
-		table.Nodes = append(table.Nodes, seq.Node{Name: fmt.Sprintf("alloc-%d", i), Addr: node.Addr(), Session: seq.Session(i + 1), Weight: 100})
+		table.Nodes = append(table.Nodes, seq.Node{Name: nameOf(i), Addr: node.Addr(), Session: seq.Session(i + 1), Weight: 100})
 	}
 	for i := range table.Sections {
 		p := seq.Placement{Owner: int16(i % n), Standby: seq.NoNode, Standby2: seq.NoNode}
@@ -204,10 +174,8 @@ func (c *Cluster) AddSpace(s seq.Space, heard ...int) error {
 	if err != nil {
 		return err
 	}
-	if c.back != nil {
-		if err := c.back.extend(m); err != nil {
-			return err
-		}
+	if err := c.back.extend(m); err != nil {
+		return err
 	}
 	c.Mapping = m
 	next := c.routes.Clone()
@@ -292,21 +260,12 @@ func (n *Node) Kill() {
 func (n *Node) Restart() {
 	n.Kill()
 	cfg := gate.ServerConfig{ClusterID: func() string { return n.cluster.ID }, Incarnation: n.incarnation}
-	back, before := n.cluster.back, grpc.ChainUnaryInterceptor(n.stallHealth)
-	if back != nil {
-		before = grpc.ChainUnaryInterceptor(n.unary)
-	}
-	srv := gate.NewServer(cfg, grpc.WaitForHandlers(true), before, grpc.ChainStreamInterceptor(n.stream))
+	srv := gate.NewServer(cfg, grpc.WaitForHandlers(true), grpc.ChainUnaryInterceptor(n.unary), grpc.ChainStreamInterceptor(n.stream))
 	n.mu.Lock()
-	if back != nil {
-		for name, s := range back.services {
-			if !n.bare || name == pb.Sequence_ServiceDesc.ServiceName {
-				srv.RegisterService(s.desc, s.impl)
-			}
+	for name, s := range n.cluster.back.services {
+		if !n.bare || name == pb.Sequence_ServiceDesc.ServiceName {
+			srv.RegisterService(s.desc, s.impl)
 		}
-	} else if pb.RegisterSequenceServer(srv, n); !n.bare {
-		pb.RegisterSnowflakeServer(srv, snowflakes{n: n})
-		pb.RegisterSegmentServer(srv, segments{n: n})
 	}
 	n.mu.Unlock()
 	states := gate.RegisterHealth(srv)
@@ -375,16 +334,7 @@ func (n *Node) Resume() {
 	}
 }
 
-// stallHealth makes what the node says of its health hang as well.
-func (n *Node) stallHealth(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-	if strings.HasPrefix(info.FullMethod, "/"+healthpb.Health_ServiceDesc.ServiceName+"/") {
-		if err := n.stall(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return handle(ctx, req)
-}
-
+// stall waits while the node hangs.
 func (n *Node) stall(ctx context.Context) error {
 	n.mu.Lock()
 	hang := n.hang
@@ -449,3 +399,32 @@ func (c *Cluster) returns(r *pb.SnowflakeGiveBackRequest) {
 	defer c.mu.Unlock()
 	c.returned = append(c.returned, r)
 }
+
+// Delegations counts the windows that were lent.
+func (c *Cluster) Delegations() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.delegations
+}
+
+// Lend has windows refused with an error, lent again with nil.
+func (c *Cluster) Lend(refusal error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.noLoans = refusal
+}
+
+// Returned are the windows that were given back, to the node that had lent them.
+func (c *Cluster) Returned() []*pb.SnowflakeGiveBackRequest {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.returned)
+}
+
+// AddTag makes a segment tag.
+func (c *Cluster) AddTag(name string) {
+	c.back.add(&pb.SegmentTag{Tag: name, MinStep: 1000, MaxStep: 1_000_000, Start: 1})
+}
+
+// TagOwner is the index of the node that serves a tag.
+func (c *Cluster) TagOwner(name string) int { return c.Owner(c.Mapping.SectionOfName(name)) }

@@ -86,10 +86,9 @@ func (n *Node) refusesTag(name string) error {
 
 // share is the part of the batches of a request that the AllocSvr answers.
 type share struct {
-	held    uint64         // the route version of the caller
-	refused [][]error      // by batch; nil if none of its keys is refused
-	sizes   []int          // keys of each batch
-	errs    []*pb.KeyError // scratch
+	held    uint64    // the route version of the caller
+	refused [][]error // by batch; nil if none of its keys is refused
+	sizes   []int     // keys of each batch
 }
 
 func shareOf[B named](n *Node, held uint64, batches []B) *share {
@@ -408,6 +407,30 @@ func (n *Node) id(ctx context.Context, req any, handle grpc.UnaryHandler) (any, 
 	return got, err
 }
 
+// in checks that the node is in the named datacenter. Node i is in "dc-i", and does not know the
+// datacenters of nodes with a higher index.
+func (n *Node) in(datacenter string) error {
+	for i := range n.index + 1 {
+		switch {
+		case datacenter != "" && datacenter != fmt.Sprint("dc-", i):
+		case datacenter == "", i == n.index:
+			return nil
+		default:
+			return fmt.Errorf("%w: this node is of datacenter \"dc-%d\", not %q", seq.ErrNodeUnfit, n.index, datacenter)
+		}
+	}
+	return fmt.Errorf("%w: %q", seq.ErrUnknownDatacenter, datacenter)
+}
+
+// table is what a reply carries of the routes.
+func (c *Cluster) table(held uint64) (uint64, *pb.RouteTable) {
+	routes := c.Routes()
+	if held == 0 || held >= routes.Version {
+		return routes.Version, nil
+	}
+	return routes.Version, rpc.RoutesToProto(routes)
+}
+
 // routes answers by the table of the test.
 func (n *Node) routes(r *pb.RoutesRequest) *pb.RoutesReply {
 	c := n.cluster
@@ -427,7 +450,7 @@ func (n *Node) routes(r *pb.RoutesRequest) *pb.RoutesReply {
 
 // stream stands before the AllocSvr's stream.
 func (n *Node) stream(impl any, inner grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-	if info.FullMethod != pb.Sequence_Stream_FullMethodName || n.cluster.back == nil {
+	if info.FullMethod != pb.Sequence_Stream_FullMethodName {
 		return handle(impl, inner)
 	}
 	return handle(impl, &door{ServerStream: inner, n: n, open: map[uint64]*share{}})

@@ -26,29 +26,18 @@ type setState struct {
 // whereabout is where a NOT_OWNER points.
 type whereabout struct{ name, addr string }
 
-// StartSets runs so many clusters of n nodes as there are names, the first being the root. All
-// know the same map, which has addresses of all.
+// StartSets runs so many clusters of n nodes as there are names, the first being the root, with one
+// AllocSvr behind all of them. All know the same map, which has addresses of all.
 func StartSets(t testing.TB, names []string, n int, spaces ...seq.Space) *Sets {
-	t.Helper()
-	return startSets(t, names, func(id string) *Cluster { return start(t, id, n, spaces...) })
-}
-
-// StartRealSets is StartSets with one real AllocSvr behind the nodes of all Sets.
-func StartRealSets(t testing.TB, names []string, n int, spaces ...seq.Space) *Sets {
 	t.Helper()
 	m, err := seq.NewMapping(spaces...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	back := startBackend(t, ClusterID, m)
-	return startSets(t, names, func(id string) *Cluster { return startOn(t, id, n, back, m) })
-}
-
-func startSets(t testing.TB, names []string, one func(id string) *Cluster) *Sets {
-	t.Helper()
 	s := &Sets{m: sets.Map{Version: 1}}
 	for _, name := range names {
-		c := one("cluster-" + name)
+		c := start(t, "cluster-"+name, n, back, m)
 		c.set.name = name
 		s.All = append(s.All, c)
 		s.m.Sets = append(s.m.Sets, sets.Set{Name: name, Cluster: c.ID, Addrs: c.Addrs()})
@@ -90,7 +79,7 @@ func (s *Sets) Say(of int, id seq.SectionID, has int, addr bool) {
 	}
 }
 
-// Move gives sections to another Set, with their counters. The Set that had them says where they
+// Move gives sections to another Set. The AllocSvr behind both keeps their counters. The Set that had them says where they
 // are; the map, which Tell shows, notes it.
 func (s *Sets) Move(from, to int, ids ...seq.SectionID) {
 	for _, id := range ids {
@@ -103,29 +92,7 @@ func (s *Sets) Move(from, to int, ids ...seq.SectionID) {
 func (s *Sets) Seal(from, to int, id seq.SectionID) { s.Say(from, id, to, true) }
 
 // Arrive is the second half.
-func (s *Sets) Arrive(from, to int, id seq.SectionID) {
-	a, b := s.All[from], s.All[to]
-	type counter struct{ uid, last uint64 }
-	moved := map[uint64][]counter{}
-	a.mu.Lock()
-	for _, space := range a.Mapping.Spaces {
-		for uid, last := range a.last[uint64(space.First)] {
-			if space.SectionOf(uid) == id {
-				moved[uint64(space.First)] = append(moved[uint64(space.First)], counter{uint64(uid), last})
-			}
-		}
-	}
-	a.mu.Unlock()
-	b.mu.Lock()
-	for space, all := range moved {
-		if b.last[space] == nil {
-			b.last[space] = map[seq.UID]uint64{}
-		}
-		for _, one := range all {
-			b.last[space][seq.UID(one.uid)] = one.last
-		}
-	}
-	b.mu.Unlock()
+func (s *Sets) Arrive(_, to int, id seq.SectionID) {
 	s.Say(to, id, to, false)
 	s.m.In = slices.Clone(s.m.In)
 	s.m.In[id] = uint16(to)

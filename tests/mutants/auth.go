@@ -42,7 +42,7 @@ var authMutants = []mutant{
 		{"	cost := int64(float64(keys) * 1e9 /", "	cost := int64(1e9 /"}}},
 	{rule: "role-of-the-server", name: "whoever has a certificate of the CA may be dialled", file: "internal/wire/auth/identity.go", in: []string{"internal/wire/auth", "internal/wire/rpc"}, edits: []edit{
 		{"	if !slices.Contains(roles, id.Role) {\n", "	if false {\n"}}},
-	{rule: "role-of-the-server", name: "the dialler does not ask for the role", file: "internal/wire/rpc/tls.go", in: []string{"internal/wire/rpc"}, edits: []edit{
+	{rule: "role-of-the-server", name: "the dialler does not ask for the role", file: "internal/wire/rpc/tls.go", in: []string{"internal/wire/gate"}, edits: []edit{
 		{"	if c.tls.cluster == \"\" || len(c.roles) == 0 {\n", "	if true || len(c.roles) == 0 {\n"}}},
 	{rule: "own-cluster", name: "certificates of any cluster", file: "internal/wire/auth/identity.go", in: []string{"internal/wire/auth"}, edits: []edit{
 		{"	case id.Cluster != cluster && (others == nil || !others(id.Cluster)):\n", "	case id.Cluster == \"\":\n"}}},
@@ -56,7 +56,7 @@ var authMutants = []mutant{
 		{"h.id, h.away = h.id+\" of \"+id.Cluster, true", "h.away = true"}}},
 	{rule: "nodes-of-other-sets", name: "nodes of other Sets may not read the map", file: "internal/wire/auth/methods.go", in: []string{"internal/wire/auth"}, edits: []edit{
 		{"Reader, Operator}, Abroad: true}", "Reader, Operator}}"}}},
-	{rule: "nodes-of-other-sets", name: "stores and peers of other Sets are dialled as own ones", file: "internal/wire/rpc/tls.go", in: []string{"internal/wire/rpc"}, edits: []edit{
+	{rule: "nodes-of-other-sets", name: "stores and peers of other Sets are dialled as own ones", file: "internal/wire/rpc/tls.go", in: []string{"internal/wire/gate"}, edits: []edit{
 		{"t, nil, roles}", "t, t.sets, roles}"}}},
 	{rule: "secret-files", name: "files that the group may read", file: "internal/wire/auth/private.go", in: []string{"internal/wire/auth", "cmd/seqctl/authctl"}, edits: []edit{
 		{"	if mode&0o037 == 0 && lentByRoot(info) {\n", "	if mode&0o037 == 0 {\n"}}},
@@ -92,6 +92,6 @@ var authMutants = []mutant{
 		{"		share = 1\n", "		share = maxHeld\n"}}},
 	{rule: "share-of-the-pool", name: "calls at the same moment do not count each other", file: "allocsvr/globalid/workers/delegate.go", in: []string{"allocsvr/globalid"}, edits: []edit{
 		{"	before = e.asking\n", "	before = 0\n"}, {", s.asking}\n", ", 0}\n"}}},
-	{rule: "own-certificate", name: "another's certificate takes the place of the own", file: "internal/wire/rpc/tls.go", in: []string{"internal/wire/rpc"}, edits: []edit{
+	{rule: "own-certificate", name: "another's certificate takes the place of the own", file: "internal/wire/rpc/tls.go", in: []string{"internal/wire/gate"}, edits: []edit{
 		{"	if err == nil && t.own.Role != \"\" {\n", "	if err == nil && t.own.Role == \"none\" {\n"}}},
 }

@@ -52,6 +52,6 @@ var batchMutants = []mutant{
 			"	if err := seq.CheckFloor(\"at_least\", r.GetAtLeast()); err != nil {\n		return nil, err\n	}\n	key, err := keyOf(r.GetSpace(), r.GetId(), r.GetUid(), r.GetKey())\n	if err != nil {\n		return nil, err\n	}\n"}}},
 	{rule: "batch-fronts", name: "of many conflicts the first one is told", file: "router/v1.go", in: []string{"tests/integration"}, edits: []edit{
 		{"	if len(errs) > 1 && errs[0]", "	if len(errs) > 1<<20 && errs[0]"}}},
-	{rule: "batch-order", name: "a server that speaks again is asked for the later keys of an order", file: "internal/sdk/call/begin.go", in: []string{"client"}, edits: []edit{
+	{rule: "batch-order", name: "a server that speaks again is asked for the later keys of an order", file: "internal/sdk/call/begin.go", in: []string{"internal/sdk/call"}, edits: []edit{
 		{"		if at == nil || at.silent {\n", "		if at == nil || to.health.silent.Load() {\n"}, {"	p.all[p.n-1].to, p.all[p.n-1].silent = to, to.health.silent.Load()\n", "	p.all[p.n-1].to = to\n"}}},
 }

@@ -18,10 +18,10 @@ var bulkMutants = []mutant{
 		{"		if r.far = false; !r.covers(ctx) {\n			return r.far, nil\n		}\n		c.table.Lift", "		c.table.Lift"}}},
 	{rule: "files-are-whole", name: "an export that was cut is read", file: "cmd/seqctl/floorfile/floorfile.go", in: []string{"cmd/seqctl/floorfile"}, edits: []edit{
 		{"	case r.export && !r.ended:\n", "	case r.export && r.ended && r.read < 0:\n"}}},
-	{rule: "files-are-whole", name: "progress of another file will do", file: "cmd/seqctl/ctl/raisefile.go", in: []string{"tests/processes"}, edits: []edit{
+	{rule: "files-are-whole", name: "progress of another file will do", file: "cmd/seqctl/ctl/raisefile.go", in: []string{"cmd/seqctl/ctl"}, processes: "TestARaiseFromAFileGoesOnWhereItWasKilled", edits: []edit{
 		{"at != old.Offset || f.in.Sum() != old.Sum {\n", "at != old.Offset {\n"}}},
-	{rule: "exports-cover-all", name: "no line for a section", file: "cmd/seqctl/ctl/export.go", in: []string{"tests/processes"}, edits: []edit{
+	{rule: "exports-cover-all", name: "no line for a section", file: "cmd/seqctl/ctl/export.go", in: []string{"cmd/seqctl/ctl"}, processes: "TestNumbersMoveToAnotherClusterAndNoneIsRepeated", edits: []edit{
 		{"		return e.put(floorfile.Line{Section: at,", "		return nil\n		return e.put(floorfile.Line{Section: at,"}}},
-	{rule: "exports-cover-all", name: "string keys are passed over", file: "cmd/seqctl/ctl/export.go", in: []string{"tests/processes"}, edits: []edit{
+	{rule: "exports-cover-all", name: "string keys are passed over", file: "cmd/seqctl/ctl/export.go", in: []string{"cmd/seqctl/ctl"}, processes: "TestNumbersMoveToAnotherClusterAndNoneIsRepeated", edits: []edit{
 		{"		if e.uids && p.GetOthers() > 0 {\n", "		if false {\n"}}},
 }

@@ -40,7 +40,7 @@ var exactMutants = []mutant{
 		{"exact.Bytes(uids, ids)", "exact.Bytes(uids+ids, 0)"}}},
 	{rule: "exact-room", name: "the limit of a cgroup above is not seen", file: "internal/process/daemon/memory.go", in: []string{"internal/process/daemon"}, edits: []edit{
 		{"			if at == \"/\" {\n", "			if at != \"\" {\n"}}},
-	{rule: "exact-rehash", name: "an exact space is rehashed", file: "allocsvr/keyhash/keyhash.go", in: []string{"allocsvr/keyhash"}, edits: []edit{
+	{rule: "exact-rehash", name: "an exact space is rehashed", file: "allocsvr/documents/keys.go", in: []string{"allocsvr/documents"}, edits: []edit{
 		{"	if s.Mode != seq.Exact {\n", "	if s.Mode != seq.Exact || s.Name != \"\" {\n"}}},
 	{rule: "exact-again", name: "an id is not used twice in a batch, however far apart", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
 		{"		return until > time\n", "		return until > 0\n"}}},

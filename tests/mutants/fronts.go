@@ -51,6 +51,8 @@ var frontMutants = []mutant{
 	{rule: "drain-waits-for-moves", name: "a drain ends while sections are on their way",
 		file: "cmd/seqctl/ctl/await.go", in: []string{"cmd/seqctl/ctl"}, edits: []edit{
 			{"	case moving > 0:\n", "	case moving > 0 && false:\n"}}},
+	{rule: "fronts-open-together", name: "a front that cannot listen leaves the others open", file: "router/fronts.go", in: []string{"router"}, edits: []edit{
+		{"			r.unlisten()\n", ""}}},
 	{rule: "replies-keep-their-order", name: "a connection is read while its commands are answered", file: "router/line/loop_linux.go", in: []string{"router/line"}, edits: []edit{
 		{"	if c.state.Or(news)&busy != 0 {\n", "	if c.state.Or(news); false {\n"}}},
 	{rule: "replies-not-taken-stop-reading", name: "a connection that takes no replies is read", file: "router/line/loop_linux.go", in: []string{"router/line"}, edits: []edit{

@@ -33,13 +33,13 @@ var identityMutants = []mutant{
 		{"		func(i, _ int, a *answer) bool { return a.err == nil && a.id.UUID == asked[i].client.UUID() },\n", ""}}},
 	{rule: "address-is-no-identity", name: "the client of a missing member takes any store", file: "internal/wire/storeclient/match.go", in: []string{"internal/wire/storeclient"}, edits: []edit{
 		{"		s.client.uuid.Store(&m.UUID)\n		c.Stores", "		c.Stores"}}},
-	{rule: "one-uuid-one-process", name: "a store does not mind another process of its start", file: "storesvr/witness.go", in: []string{"storesvr"}, edits: []edit{
+	{rule: "one-uuid-one-process", name: "a store does not mind another process of its start", file: "storesvr/witness.go", in: []string{"storesvr"}, sim: true, edits: []edit{
 		{"own.Twin(c) && c.StartSeal", "own.Twin(own) && c.StartSeal"}}},
 	{rule: "one-uuid-one-process", name: "a store believes in another process without its seal", file: "storesvr/witness.go", in: []string{"storesvr"}, edits: []edit{
 		{" && c.StartSeal == startSealOf(w.key, c) {\n", " {\n"}}},
 	{rule: "one-uuid-one-process", name: "a fellow store keeps the newest claim alone", file: "storesvr/witness.go", in: []string{"storesvr"}, edits: []edit{
 		{"			if other, there := w.others[m.UUID]; there {\n", "			if other, there := w.others[m.UUID]; there && false {\n"}}},
-	{rule: "one-uuid-one-process", name: "a session keeps to itself what fellow stores say of a store that votes", file: "quorum/witness.go", in: []string{"storesvr"}, edits: []edit{
+	{rule: "one-uuid-one-process", name: "a session keeps to itself what fellow stores say of a store that votes", file: "quorum/witness.go", in: []string{"storesvr"}, sim: true, edits: []edit{
 		{"	for _, claims := range s.rumours {\n		out = append(out, claims...)\n	}\n", ""}}},
 	{rule: "one-uuid-one-process", name: "what was said before the start counts as asked for", file: "quorum/witness.go", in: []string{"quorum"}, edits: []edit{
 		{"	if s.ask.nonce != 0 { // what was said before is no answer to that\n		return out\n	}\n", ""},

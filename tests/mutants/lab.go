@@ -111,8 +111,12 @@ func (l *lab) try(m mutant, simulate bool) (v verdict, err error) {
 		return v, err
 	}
 	defer t.end()
-	for _, pkg := range m.in {
-		compiles, by, err := t.judge(pkg)
+	in, only := m.in, ""
+	if m.processes != "" {
+		in, only = []string{processes}, "^"+m.processes+"$"
+	}
+	for _, pkg := range in {
+		compiles, by, err := t.judge(pkg, only)
 		switch {
 		case err != nil:
 			return v, err
@@ -187,7 +191,8 @@ func (l *lab) trial(over map[string]string) (*trial, error) {
 	name := filepath.Join(dir, "overlay.json")
 	// By the environment, for tests that build commands themselves. The folder of the copy
 	// has no part in what is compiled, so that every run shares the build cache.
-	env := append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false -trimpath -overlay="+name)
+	// Tests that want programs build them from the mutant, whatever the caller has built.
+	env := append(os.Environ(), "SEQSVR_BIN=", "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false -trimpath -overlay="+name)
 	return &trial{lab: l, dir: dir, env: env}, os.WriteFile(name, overlay, 0o600)
 }
 
@@ -196,10 +201,10 @@ func (t *trial) end() { _ = os.RemoveAll(t.dir) }
 // tries is the number of runs of a package before a failure that does not repeat counts.
 const tries = 3
 
-// judge runs all tests of a package. A failure counts if the same test fails again, by
+// judge runs the tests of a package that only selects, or all of them if it is empty. A failure counts if the same test fails again, by
 // itself, or if every run of the whole package fails: one that comes once may be the
 // machine's. by names what failed; it is what the compiler said if it does not compile.
-func (t *trial) judge(pkg string) (compiles bool, by string, err error) {
+func (t *trial) judge(pkg, only string) (compiles bool, by string, err error) {
 	binary, output, err := t.compile(pkg)
 	var exit *exec.ExitError
 	switch {
@@ -211,7 +216,7 @@ func (t *trial) judge(pkg string) (compiles bool, by string, err error) {
 		return false, "", err
 	}
 	for range tries {
-		failed, output, err := t.test(binary, pkg, "", testTimeout)
+		failed, output, err := t.test(binary, pkg, only, testTimeout)
 		if err != nil || !failed {
 			return true, "", err
 		}
@@ -270,9 +275,15 @@ func (t *trial) compile(pkg string) (binary string, output []byte, err error) {
 	return binary, output, err
 }
 
+// processes is the package whose tests are of real processes, which -short leaves out.
+const processes = "tests/processes"
+
 // test runs tests of a binary in the folder of their package: all of them if only is empty.
 func (t *trial) test(binary, pkg, only, timeout string, env ...string) (failed bool, output []byte, err error) {
-	args := []string{"-test.v", "-test.count=1", "-test.short", "-test.failfast", "-test.timeout=" + timeout}
+	args := []string{"-test.v", "-test.count=1", "-test.failfast", "-test.timeout=" + timeout}
+	if pkg != processes {
+		args = append(args, "-test.short")
+	}
 	if only != "" {
 		args = append(args, "-test.run="+only)
 	}

@@ -19,6 +19,8 @@ type mutant struct {
 	edits []edit
 	in    []string // folders of the packages whose whole tests are run, cheap ones first
 	sim   bool     // the simulation must catch it as well as the packages
+	// processes is the test of real processes that catches it. If empty, packages do.
+	processes string
 }
 
 // edit replaces a text that occurs exactly once in the file. In the tables it is {old, new}.

@@ -39,7 +39,7 @@ var setCallerMutants = []mutant{
 		{"relay != nil && k.rules.where == atOwner {", "relay != nil && false {"}}},
 	{rule: "map-from-any-set", name: "the root alone is asked for its map", file: "internal/sdk/route/set.go", in: []string{"client"}, edits: []edit{
 		{"	if s != s.t.First() {\n		return out\n	}\n", "	if true {\n		return out\n	}\n"}}},
-	{rule: "ids-go-by-silent-servers", name: "calls for IDs see whether a server that hangs is back", file: "internal/sdk/call/attempt.go", in: []string{"client"}, edits: []edit{
+	{rule: "ids-go-by-silent-servers", name: "calls for IDs see whether a server that hangs is back", file: "internal/sdk/call/attempt.go", in: []string{"internal/sdk/call"}, edits: []edit{
 		{"	if k.rules.ids && h.mute() {", "	if false {"}}},
 	{rule: "ids-go-by-silent-servers", name: "a server that was silent to calls for IDs is asked for none again", file: "internal/sdk/call/server.go", in: []string{"client"}, edits: []edit{
 		{"				s.seek(now)\n", ""}}},
@@ -113,17 +113,17 @@ var setCallerMutants = []mutant{
 	},
 	{
 		rule: "map-outlives-nodes", name: "what a Set heard of the map ends with its nodes",
-		file: "allocsvr/setdocs/setdocs.go", in: []string{"allocsvr/setdocs"},
+		file: "allocsvr/documents/sets.go", in: []string{"allocsvr/documents"},
 		edits: []edit{{old: "	if heard.Version <= d.own.Known().Version {\n", new: "	if d != nil {\n"}},
 	},
 	{
 		rule: "map-outlives-nodes", name: "a node that is behind writes an older map over a newer one",
-		file: "allocsvr/setdocs/setdocs.go", in: []string{"allocsvr/setdocs"},
+		file: "allocsvr/documents/sets.go", in: []string{"allocsvr/documents"},
 		edits: []edit{{old: "		if now.Version >= heard.Version {\n", new: "		if now.Version == heard.Version {\n"}},
 	},
 	{
 		rule: "map-outlives-nodes", name: "a node begins without what its Set has heard",
-		file: "allocsvr/setdocs/setdocs.go", in: []string{"allocsvr/setdocs"},
+		file: "allocsvr/documents/sets.go", in: []string{"allocsvr/documents"},
 		edits: []edit{{old: "sets.Map.Encode}, cfg.First.Map)", new: "sets.Map.Encode}, sets.Map{})"}},
 	},
 	{

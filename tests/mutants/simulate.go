@@ -35,7 +35,7 @@ func (m mutant) engine() sim.Engine {
 
 // simulate says what the simulation caught the mutant by, if it did.
 func (t *trial) simulate(seeds int, on sim.Engine) (by string, err error) {
-	compiles, by, err := t.judge(simPackage)
+	compiles, by, err := t.judge(simPackage, "")
 	if hangs(by) {
 		by = "" // no promise is broken by that, and virtual time may be what hangs
 	}

@@ -2,7 +2,7 @@ package main
 
 // spaceMutants break the rules of spaces that are added to a running cluster.
 var spaceMutants = []mutant{
-	{rule: "spaces-one-after-the-other", name: "each operator adds to what it knows itself", file: "allocsvr/spaces/spaces.go", in: []string{"allocsvr/spaces"}, edits: []edit{
+	{rule: "spaces-one-after-the-other", name: "each operator adds to what it knows itself", file: "allocsvr/documents/spaces.go", in: []string{"allocsvr/documents"}, edits: []edit{
 		{"		if len(now.Spaces) == 0 {\n", "		if len(have.Spaces) > 0 {\n"}}},
 	{rule: "spaces-one-after-the-other", name: "a store takes a mapping that does not extend its own", file: "storesvr/extend.go", in: []string{"storesvr"}, edits: []edit{
 		{"			case !m.Extends(own):\n", "			case len(m.Spaces) == 0:\n"}}},
@@ -21,7 +21,7 @@ var spaceMutants = []mutant{
 	{rule: "keys-before-space", name: "a space is served without the secret of its string keys", file: "allocsvr/alloc.go", in: []string{"allocsvr"}, edits: []edit{
 		{"	a.keys.Store(&keys)\n", "	_ = keys\n"}}},
 	{rule: "growing-holds-up-nothing", name: "a node holds its lock over messages to stores", file: "allocsvr/extend.go", in: []string{"allocsvr"}, edits: []edit{
-		{"	all, err := keyhash.New(", "	n.growing.Lock()\n	defer n.growing.Unlock()\n	all, err := keyhash.New("},
+		{"	all, err := documents.NewKeys(", "	n.growing.Lock()\n	defer n.growing.Unlock()\n	all, err := documents.NewKeys("},
 		{"	n.growing.Lock() // not over the messages above\n	defer n.growing.Unlock()\n", ""}}},
 	{rule: "unheard-is-asked-again", name: "a node that has not heard of a space ends the call", file: "internal/sdk/call/rules.go", in: []string{"client"}, edits: []edit{
 		{"return Final(err) && !errors.Is(err, seq.ErrUnknownSpace)", "return Final(err)"}}},

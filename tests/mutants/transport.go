@@ -13,7 +13,7 @@ var transportMutants = []mutant{
 	{rule: "unread-replies-are-bounded", name: "much that is unread elsewhere changes nothing", file: "internal/wire/gate/conns.go", in: []string{"internal/wire/gate"}, edits: []edit{
 		{"		limit = fewUnread\n", "		limit = maxUnread\n"}}},
 	{rule: "unread-replies-are-bounded", name: "what a closed connection has not read counts for ever", file: "internal/wire/gate/conns.go", in: []string{"internal/wire/gate"}, edits: []edit{
-		{"	t.forget()\n	return t.Conn.Close()\n", "	return t.Conn.Close()\n"}}},
+		{"func (t *traffic) forget() { t.all.Add(-t.unread.Swap(0)) }", "func (t *traffic) forget() {}"}}},
 	{rule: "unread-replies-are-bounded", name: "a reply that was dropped counts for ever", file: "internal/wire/gate/codec.go", in: []string{"internal/wire/gate"}, edits: []edit{
 		{"		c.traffic.gone(c.bytes)\n", ""}}},
 	{rule: "unread-replies-are-bounded", name: "a reply that is never given back counts for ever", file: "internal/wire/gate/codec.go", in: []string{"internal/wire/gate"}, edits: []edit{
@@ -54,10 +54,14 @@ var transportMutants = []mutant{
 		{"	return sum <= limit/2 || sum <= limit-limit/8 && own <= limit/sharers\n", "	return sum <= limit\n"}}},
 	{rule: "everybody-has-a-share", name: "no room for who comes late", file: "internal/wire/gate/admission.go", in: []string{"internal/wire/gate"}, edits: []edit{
 		{"sum <= limit-limit/8 && ", "sum <= limit && "}}},
-	{rule: "callers-take-turns", name: "whoever waits first is served first", file: "internal/wire/gate/admission.go", in: []string{"internal/wire/gate"}, edits: []edit{
-		{"			looked++\n			continue\n", "			break\n"}}},
-	{rule: "callers-take-turns", name: "calls that are in for long hold up others", file: "internal/wire/gate/admission.go", in: []string{"internal/wire/gate"}, edits: []edit{
-		{"		if p.begun && now.Sub(p.at) < turnTime {\n", "		if p.begun {\n"}}},
+	{rule: "callers-take-turns", name: "the call that waits first is served first", file: "internal/wire/gate/turns.go", in: []string{"internal/wire/gate"}, edits: []edit{
+		{"	p.due = max(a.clock, a.paid[who]) + p.cost\n", "	p.due = now.UnixNano()\n"}}},
+	{rule: "callers-take-turns", name: "a large call waits for ever behind new callers", file: "internal/wire/gate/turns.go", in: []string{"internal/wire/gate"}, edits: []edit{
+		{"	a.clock += max(1, p.cost/int64(len(a.callers)))\n", ""}}},
+	{rule: "callers-take-turns", name: "messages are unpacked at once", file: "internal/wire/gate/calls.go", in: []string{"internal/wire/gate"}, edits: []edit{
+		{"	if c.turns == nil || c.stream", "	if true || c.stream"}}},
+	{rule: "callers-take-turns", name: "calls that are in for long hold up others", file: "internal/wire/gate/turns.go", in: []string{"internal/wire/gate"}, edits: []edit{
+		{"		if p.begun && p.since.After(before) {\n", "		if p.begun {\n"}}},
 	{rule: "callers-take-turns", name: "who leaves the line stays in it", file: "internal/wire/gate/admission.go", in: []string{"internal/wire/gate"}, edits: []edit{
 		{"		a.unwait(p)\n", ""}}},
 	{rule: "places-aside", name: "renewals wait behind callers", file: "internal/wire/gate/aside.go", in: []string{"internal/wire/gate"}, edits: []edit{

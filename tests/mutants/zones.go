@@ -18,7 +18,7 @@ var zoneMutants = []mutant{
 		file: "allocsvr/arbiter/arbiter.go", in: []string{"allocsvr"}, edits: []edit{
 			{"		t.Nodes[i].Weight, t.Nodes[i].Zone = r.cfg.Weight, r.cfg.Zone\n", "		t.Nodes[i].Weight = r.cfg.Weight\n"}}},
 	{rule: "standbys-are-in-other-zones", name: "zones do not travel with the route table",
-		file: "internal/wire/rpc/routes.go", in: []string{"internal/wire/rpc"}, edits: []edit{
+		file: "internal/wire/rpc/routes.go", in: []string{"internal/wire/gate"}, edits: []edit{
 			{"Leaving: uint64(n.Leaving), Zone: n.Zone}", "Leaving: uint64(n.Leaving)}"}}},
 	{rule: "a-zone-is-one-loss", name: "a zone that falls away freezes the table",
 		file: "allocsvr/arbiter/arbiter.go", in: []string{"allocsvr/arbiter"}, edits: []edit{

@@ -43,7 +43,7 @@ func main() {
 }
 
 // poll is the time in seconds between two requests for the map by a node that is not of the root, as in
-// package allocsvr/setdocs.
+// package allocsvr/documents.
 const poll = 5
 
 // figures are counted over the whole run.

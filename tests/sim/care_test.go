@@ -64,6 +64,15 @@ func TestForgedStoreOperationsAreJudged(t *testing.T) {
 	made := func(section uint64) backup.Content {
 		return backup.Content{Identity: disk.Identity{Era: 2, Name: "s9"}, Filling: disk.Filling{Registers: map[seq.Register]acceptor.State{reg: {Max: section}}}}
 	}
+	worker := seq.WorkerRegister("sim", 0, 0)
+	marked := func(w *world, wrong bool, used uint64) {
+		w.opts.StoreClock = wrong
+		w.check.eras.used[worker] = used
+		w.hosts.named("s1").disk.peak(worker, 10)
+		next := w.hosts.named("s4").disk
+		next.now.meta.Era = 2
+		w.check.eras.floored(next, quorum.Floors{Worker: 9})
+	}
 	peak := func(w *world, value uint64, names ...string) {
 		for _, name := range names {
 			w.hosts.named(name).disk.peak(reg, value)
@@ -103,6 +112,9 @@ func TestForgedStoreOperationsAreJudged(t *testing.T) {
 			peak(w, 10, "s1")
 			w.check.eras.raised(made(10), 1)
 		}, ""},
+		{"a mark above the floor", func(w *world, _ *host) { marked(w, false, 0) }, "I2"},
+		{"a mark that one wrong clock let in", func(w *world, _ *host) { marked(w, true, 9) }, ""},
+		{"a mark that IDs were made up to", func(w *world, _ *host) { marked(w, true, 10) }, "I2"},
 		{"an era that begins below the one before", func(w *world, h *host) {
 			w.check.sections.seen(h, 1, []section.View{owns(epoch(1, 1), true, 0, 5, 20)})
 			w.check.eras.newEra(2, quorum.MemberList{}, func(seq.Register) bool { return true })

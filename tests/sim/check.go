@@ -63,7 +63,7 @@ func (c *checker) of(w *world) *checker {
 	out := *c
 	out.w = w
 	out.sections = &sections{w: w, sessions: map[seq.Session]string{}, epochs: map[seq.SectionID]map[seq.Epoch]*ownership{}, last: map[seq.Session][]*ownership{}, past: map[seq.SectionID]uint64{}}
-	out.eras = &eras{w: w, now: 1, lists: map[seq.Era]quorum.MemberList{}, issued: map[seq.Register]uint64{}, homes: map[string]*host{}}
+	out.eras = &eras{w: w, now: 1, lists: map[seq.Era]quorum.MemberList{}, issued: map[seq.Register]uint64{}, used: map[seq.Register]uint64{}, homes: map[string]*host{}}
 	return &out
 }
 

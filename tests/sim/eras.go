@@ -18,6 +18,7 @@ type eras struct {
 	now    seq.Era
 	lists  map[seq.Era]quorum.MemberList // the newest that any store has
 	issued map[seq.Register]uint64       // the highest that was handed out
+	used   map[seq.Register]uint64       // likewise, in any era
 	homes  map[string]*host              // by uuid
 }
 
@@ -82,6 +83,7 @@ func (es *eras) kept(h *host, r seq.Register, value uint64) {
 	era := h.eraNow()
 	es.mu.Lock()
 	l := es.lists[era]
+	es.used[r] = max(es.used[r], value)
 	if era == es.now {
 		es.issued[r] = max(es.issued[r], value)
 	}
@@ -144,15 +146,35 @@ func (es *eras) raised(made backup.Content, before seq.Era) {
 // the backup does not know.
 func (es *eras) floored(made *simDisk, floors quorum.Floors) {
 	id := made.meta().Identity
+	for r, had := range es.marks(id.Era) {
+		if r.OnDemand() && had > floors.Of(r) && (r.Rules().Restored != seq.Raise || !made.knows(r)) {
+			es.w.check.broken("I2", "%s of era %d has %s at %d at least, and it was at %d before", id.Name, id.Era, r, floors.Of(r), had)
+			return
+		}
+	}
+}
+
+// marks returns the highest that a disk of the eras before ever had of each register. If one clock of a
+// store is wrong, that store may take a mark that its fellows refuse, and an operator who settles brings it
+// to them. Marks count then as far as IDs were made, or lent.
+func (es *eras) marks(before seq.Era) map[seq.Register]uint64 {
+	out := map[seq.Register]uint64{}
 	for _, h := range es.w.hosts.of(storeHost) {
-		if h.disk.meta().Era >= id.Era {
+		if h.disk.meta().Era >= before {
 			continue
 		}
 		for r, had := range h.disk.peaked() {
-			if r.OnDemand() && had > floors.Of(r) && (r.Rules().Restored != seq.Raise || !made.knows(r)) {
-				es.w.check.broken("I2", "%s of era %d has %s at %d at least, %s had %d", id.Name, id.Era, r, floors.Of(r), h.name, had)
-				return
+			out[r] = max(out[r], had)
+		}
+	}
+	if es.w.opts.StoreClock {
+		es.mu.Lock()
+		defer es.mu.Unlock()
+		for r := range out {
+			if r.Rules().Holds == seq.Mark {
+				out[r] = es.used[r]
 			}
 		}
 	}
+	return out
 }

@@ -209,6 +209,9 @@ func (fs *faults) mayLose(h *host) bool {
 				gone++
 			}
 		}
+		if fs.opts.Clone && !fs.healed { // one is to be copied in the end
+			gone++
+		}
 		return gone < fs.w.ident.N-fs.w.ident.W
 	}
 	n, voter := fs.spared(h)

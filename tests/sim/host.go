@@ -31,7 +31,7 @@ const (
 	operatorHost
 	routerHost
 	coordinatorHost
-	binderHost // binds new stores, or has a store that was made twice
+	binderHost // binds new stores, or has a store that was made twice or copied
 	hostKinds  = iota
 )
 
@@ -61,6 +61,7 @@ type host struct {
 	inbound map[*call]struct{}          // not answered yet
 	streams map[string]bothWays
 	lines   map[*line]struct{} // open, from here or to here
+	shut    bool               // of a store: nothing that is about registers gets in
 	lost    bool               // for good: the disk is gone, corrupt or old
 	twinOf  string             // name of the node of which this is a second process; lost while there is none
 	seen    map[saw]uint64     // by this life

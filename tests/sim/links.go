@@ -10,6 +10,7 @@ type links struct {
 	lags     map[*host]time.Duration     // of what stores say to a host
 	late     map[link]time.Duration      // by which what a host asks to be promised reaches a store later, and of what it asks etcd all in etcdWrites
 	astray   map[*host]map[string]string // where a host's messages to a name go
+	copied   map[*host]map[string]string // likewise, to a copy of a store
 	bad      []weather                   // loss, duplication and delay in force
 	weathers int                         // ever
 }

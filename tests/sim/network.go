@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -24,6 +25,9 @@ type network struct {
 	// severed: nothing that was sent before so many messages gets to the registers any more.
 	severed uint64
 }
+
+// ofRegisters are the requests about registers.
+var ofRegisters = []string{"read", "prepare", "step", "release"}
 
 // call is one RPC under way.
 type call struct {
@@ -71,6 +75,9 @@ func (n *network) route(from *host, life int, to string) (*host, error) {
 		return nil, status.Error(codes.Unavailable, "the process has ended")
 	}
 	if at := n.w.links.astray[from][to]; at != "" {
+		to = at
+	}
+	if at := n.w.links.copied[from][to]; at != "" {
 		to = at
 	}
 	h := n.w.hosts.named(to)
@@ -140,6 +147,9 @@ func (n *network) arrive(k *call, again bool) {
 		return
 	case h.kind == storeHost && k.id < n.severed:
 		n.fail(k, n.w.links.latency(), "connection reset")
+		return
+	case h.shut && slices.Contains(ofRegisters, k.name.point):
+		n.fail(k, n.w.links.latency(), "not reachable yet")
 		return
 	case h.disk != nil && !h.disk.letsIn(k):
 		n.fail(k, n.w.links.latency(), "not reachable yet")

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/allocsvr"
-	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -170,7 +170,7 @@ func (b *onEtcd) connect(ctx context.Context, h *host, life int) (*etcdclient.Cl
 	b.mu.Unlock()
 	g, err := quorum.NewGroup(quorum.Config{Ref: w.Identity.Ref, N: 1, R: 1, W: 1, Secret: secret}, w.Stores)
 	if err == nil {
-		w.Keys, err = keyhash.New(ctx, g, secret.Session(), w.Identity.Mapping).Begin(ctx)
+		w.Keys, err = documents.NewKeys(ctx, g, secret.Session(), w.Identity.Mapping).Begin(ctx)
 		g.Close()
 	}
 	if err != nil {

@@ -35,6 +35,7 @@ type Options struct {
 	// clock of one store wrong in runs with operators.
 	Rehash, StoreClock bool
 	Unbound            bool // the stores are bound first, by several at once, and some were made twice
+	Clone              bool // in the end a store is copied, and a second process runs on the copy
 	Torn               bool // stores have the real journal, on disks that lose what was not synced
 	Late               bool // a space is added while it runs, with operators and one cluster
 	Scarce             bool // until all is healed, nodes have hardly any memory for counters, and fold them
@@ -122,6 +123,8 @@ func OptionsOf(seed uint64) Options {
 	o.Unbound = rng.IntN(3) == 0
 	rng = rand.New(rand.NewPCG(seed, 0x70a5))
 	o.Torn = rng.IntN(3) == 0
+	rng = rand.New(rand.NewPCG(seed, 0xc10f))
+	o.Clone = rng.IntN(3) == 0
 	return o
 }
 
@@ -129,6 +132,7 @@ func OptionsOf(seed uint64) Options {
 func (o Options) On(e Engine) Options {
 	o.Engine = cmp.Or(e, StoreEngine)
 	o.Care = o.Care && o.Engine != EtcdEngine
+	o.Clone = o.Clone && o.Engine == StoreEngine && !o.Care
 	o.Torn = o.Torn && o.Engine != EtcdEngine
 	o.Late, o.Unbound = o.Late && o.Engine == StoreEngine, o.Unbound && o.Engine == StoreEngine
 	if o.Engine == EtcdEngine && o.Stores%2 == 0 { // members of an etcd are odd in number

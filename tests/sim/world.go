@@ -64,7 +64,7 @@ func newWorld(o Options, dir string) *world {
 		w.hosts, w.procs, w.ops, w.faults, w.moves = &hosts{part: p}, &processes{part: p}, &operators{part: p}, &faults{part: p}, &coordinators{part: p}
 		if i == 0 {
 			w.net = &network{part: p, names: map[string]*methodName{}}
-			w.links = &links{part: p, cuts: map[link]int{}, lags: map[*host]time.Duration{}, late: map[link]time.Duration{}, astray: map[*host]map[string]string{}}
+			w.links = &links{part: p, cuts: map[link]int{}, lags: map[*host]time.Duration{}, late: map[link]time.Duration{}, astray: map[*host]map[string]string{}, copied: map[*host]map[string]string{}}
 			w.check = newChecker(w)
 		} else {
 			w.net, w.links, w.check = all[0].net, all[0].links, all[0].check.of(w)
@@ -158,7 +158,12 @@ func (w *world) drive() {
 	case <-w.check.failed:
 	case <-time.After(w.opts.Length):
 		w.heal()
-		w.recover(&caller{w: w, h: callers[0].h, index: len(callers), keys: keys, where: map[history.Key]string{}})
+		last := &caller{w: w, h: callers[0].h, index: len(callers), keys: keys, where: map[history.Key]string{}}
+		w.recover(last)
+		if w.opts.Clone && len(w.check.violations()) == 0 {
+			w.clone()
+			w.progress(last)
+		}
 	}
 	close(stop)
 	select {

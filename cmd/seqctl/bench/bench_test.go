@@ -40,7 +40,7 @@ func quick(more ...string) []string {
 }
 
 func TestEveryTargetOfTheSDKGetsRisingNumbersFromSeveralAllocs(t *testing.T) {
-	cluster := clienttest.StartReal(t, 3)
+	cluster := clienttest.Start(t, 3)
 	cluster.AddTag(defaultTag)
 	for _, test := range []struct {
 		target string
@@ -128,7 +128,7 @@ func TestARunWithoutAnyAnswerFailsAndTellsTheErrors(t *testing.T) {
 }
 
 func TestErrorsOfTheClusterAreCountedByTheirCode(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	cluster.Behave(false, false, seq.ErrOverflow)
 	out, err := seqctl(t, quick("--addr", cluster.Addrs()[0])...)
 	if !errors.Is(err, errNothing) || !strings.Contains(out, `"OVERFLOW"`) {
@@ -189,14 +189,14 @@ func TestNobodyThereIsToldInOneLineWithTheAddress(t *testing.T) {
 }
 
 func TestASpaceThatIsNotThereIsRefusedBeforeTheLoad(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	if _, err := seqctl(t, quick("--addr", cluster.Addrs()[0], "--space", "none")...); !errors.Is(err, seq.ErrUnknownSpace) {
 		t.Errorf("got %v, want %v", err, seq.ErrUnknownSpace)
 	}
 }
 
 func TestCheckPerfSaysPassWithinLimitsAndFailBeyondThem(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	line := func(more ...string) []string {
 		return append([]string{"check", "perf", "--addr", cluster.Addrs()[0], "--duration", "200ms", "--warmup", "0s", "--callers", "4", "--uids", "100",
 			"--max-p50", "1h", "--max-p99", "1h", "--max-p999", "1h", "--max-full-p99", "1h", "--min-rate", "1"}, more...)
@@ -243,7 +243,7 @@ func TestEachLimitOfCheckPerfIsHeld(t *testing.T) {
 }
 
 func TestBesideItsClusterBenchLeavesHalfOfTheProcessors(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	all := runtime.GOMAXPROCS(4)
 	defer runtime.GOMAXPROCS(all)
 	for _, test := range []struct {
@@ -267,7 +267,7 @@ func TestBesideItsClusterBenchLeavesHalfOfTheProcessors(t *testing.T) {
 }
 
 func TestATableTellsRateLatencyAndTheCheck(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1)
+	cluster := clienttest.Start(t, 1)
 	out, err := seqctl(t, quick("--addr", cluster.Addrs()[0], "-o", "table")...)
 	if err != nil {
 		t.Fatal(err)

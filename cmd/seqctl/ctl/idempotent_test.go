@@ -11,7 +11,7 @@ import (
 )
 
 func TestARequestIDGetsItsNumbersAgainAndLookupShowsThem(t *testing.T) {
-	cluster := clienttest.StartReal(t, 1, seq.Space{Name: "user", Sections: 8}, seq.Space{Name: "orders", Sections: 8, Mode: seq.Exact})
+	cluster := clienttest.Start(t, 1, seq.Space{Name: "user", Sections: 8}, seq.Space{Name: "orders", Sections: 8, Mode: seq.Exact})
 	long := strings.Repeat("x", seq.MaxRequestID+1)
 	for _, row := range []struct {
 		args, want string

@@ -30,7 +30,7 @@ func replayed(t *testing.T, addr string, args ...string) (report, string, error)
 }
 
 func TestALogWithRequestIDsGetsTheSameNumbersAgain(t *testing.T) {
-	cluster := clienttest.StartReal(t, 2, seq.Space{Name: "user", Sections: 8}, seq.Space{Name: "orders", Sections: 8, Mode: seq.Exact})
+	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 8}, seq.Space{Name: "orders", Sections: 8, Mode: seq.Exact})
 	text := made(t, 20, 500)
 	log := filepath.Join(t.TempDir(), "log.txt")
 	if err := os.WriteFile(log, text, 0o600); err != nil {

@@ -2,9 +2,11 @@ package gate
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"net"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -22,7 +24,9 @@ func TestCompressedMessagesAreRefusedByNameBeforeTheyAreRead(t *testing.T) {
 	if status.Code(err) != codes.Unimplemented || !errors.Is(err, seq.ErrBadArgument) {
 		t.Errorf("a call: got %v, want %v as %s", err, seq.ErrBadArgument, codes.Unimplemented)
 	}
-	stream, err := client.Stream(t.Context(), grpc.UseCompressor(gzip.Name))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a stream that is served waits
+	defer cancel()
+	stream, err := client.Stream(ctx, grpc.UseCompressor(gzip.Name))
 	if err == nil {
 		_, err = stream.Recv()
 	}

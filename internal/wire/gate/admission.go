@@ -20,16 +20,6 @@ const CallCost = 64
 // must fit, or it never will.
 const MinInWork = seq.MaxBatch + CallCost
 
-const (
-	// turnKeys bounds the work that began lately, in keys for each processor. It takes a few milliseconds.
-	turnKeys = 1 << 14
-	// turnTime is the time for which a call that has begun is assumed to need a processor. A longer call
-	// waits for something else, such as a section that moves.
-	turnTime = 20 * time.Millisecond
-	// maxLooks bounds the callers that are looked at for the next turn.
-	maxLooks = 8
-)
-
 // CheckMaxInWork: seq.ErrBadArgument for a limit of keys in work, other than 0, into which
 // the largest batch would never fit.
 func CheckMaxInWork(keys int) error {
@@ -44,28 +34,23 @@ func CheckMaxInWork(keys int) error {
 // no caller gets more than its share: the limit divided by the number of callers with calls in work. The
 // last eighth is for callers that have no calls in work, so that a late caller finds room.
 //
-// The same holds for the work that was begun in the last turnTime, except that a call beyond it waits for
-// its turn. Callers take turns. So a caller that asks for little meets little work before its own.
+// Of the calls that are let in, a few begin at a time. The others wait for their turns.
 //
 // Calls for one of several Sets have half of the limit, in which each caller has its share in the same way.
 // So calls that wait for a dead Set take nothing from calls for other Sets.
 //
 // Safe for concurrent use.
 type Admission struct {
-	turn    int64 // of work that begins, in keys
 	nameOf  func(set int) string
 	refused atomic.Uint64
 
 	mu      sync.Mutex // guards all below
 	bound   bound
 	inWork  int64          // <= limit, but after it was lowered
-	begun   int64          // of inWork, what began lately
-	callers map[any]*share // those with calls in work
+	callers map[any]*share // those with calls
+	waiting int            // of callers, those with calls in line
 	sets    map[int]*pool  // those with calls in work
-	turns   []*Place       // that began lately, the oldest first, and some that have left
-	line    []*share       // those with calls that wait, the next one first
-	look    *time.Timer    // runs while a call is in line
-	looking bool
+	turns
 }
 
 // bound is a limit, with what is said beyond it: an overload is no time to make texts.
@@ -77,26 +62,30 @@ type bound struct {
 // share is what one caller has in work.
 type share struct {
 	who           any
+	calls, waits  int // waits counts the calls in line
 	inWork, begun int64
 	setless       int64 // of inWork, what is for no Set
-	waiting       []*Place
 }
 
 // Place is the place of one call in work. Its owner leaves it once.
 type Place struct {
 	in    *Admission
 	of    *share
-	cost  int64
+	cost  int64         // of its work, in keys
+	held  int64         // of inWork
 	sets  []forSet      // that it is for
-	at    time.Time     // when it began
+	since time.Time     // when it began
 	begun bool          // counts as begun lately
+	due   int64         // by the clock of turns
+	at    int           // in the line
 	turn  chan struct{} // closed when the call begins; nil if it began at once
 }
 
 // NewAdmission makes one of a limit in keys. A call alone must fit, or it never will:
 // MinInWork at least for a server of batches.
 func NewAdmission(limit int) *Admission {
-	a := &Admission{turn: int64(turnKeys * runtime.GOMAXPROCS(0)), nameOf: strconv.Itoa, callers: map[any]*share{}, sets: map[int]*pool{}}
+	a := &Admission{nameOf: strconv.Itoa, callers: map[any]*share{}, sets: map[int]*pool{},
+		turns: turns{room: int64(turnKeys * runtime.GOMAXPROCS(0)), paid: map[any]int64{}, sweep: minSweep}}
 	a.look = time.AfterFunc(time.Hour, a.again)
 	a.look.Stop()
 	a.SetLimit(limit)
@@ -140,16 +129,10 @@ func callerOf(ctx context.Context) any {
 // not name. Enter returns seq.ErrOverloaded at once, to retry later, or the error of ctx.
 func (a *Admission) Enter(ctx context.Context, keys int, sets ...int) (*Place, error) {
 	p, err := a.enter(callerOf(ctx), keys, sets, true)
-	if err != nil || p.turn == nil {
-		return p, err
+	if err != nil {
+		return nil, err
 	}
-	select {
-	case <-p.turn:
-		return p, nil
-	case <-ctx.Done():
-		p.Leave()
-		return nil, ctx.Err()
-	}
+	return p.wait(ctx)
 }
 
 // Try is Enter without the wait for a turn, for callers that take turns in another way.
@@ -158,39 +141,39 @@ func (a *Admission) Try(ctx context.Context, keys int, sets ...int) (*Place, err
 }
 
 func (a *Admission) enter(who any, keys int, sets []int, turns bool) (*Place, error) {
-	cost := int64(keys + CallCost)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	of := a.callers[who]
-	if of == nil {
-		of = &share{who: who}
-	}
-	p := &Place{in: a, of: of, cost: cost}
+	p := a.place(who, keys)
 	if err := a.refusal(p, sets); err != nil {
 		a.refused.Add(1)
 		return nil, err
 	}
-	a.callers[who] = of
-	a.inWork += cost
-	of.inWork += cost
+	a.add(p)
+	p.held = p.cost
+	a.inWork += p.held
+	p.of.inWork += p.held
 	if len(sets) == 0 {
-		of.setless += cost
+		p.of.setless += p.held
 	}
-	if !turns {
-		return p, nil
+	if turns {
+		a.queue(p)
 	}
-	now := time.Now()
-	a.age(now)
-	if len(of.waiting) == 0 && a.fits(of, cost) {
-		a.begin(p, now)
-		return p, nil
-	}
-	p.turn = make(chan struct{})
-	if of.waiting = append(of.waiting, p); len(of.waiting) == 1 {
-		a.line = append(a.line, of)
-	}
-	a.lookAgain()
 	return p, nil
+}
+
+// place returns a place that does not count yet. Needs mu.
+func (a *Admission) place(who any, keys int) *Place {
+	of := a.callers[who]
+	if of == nil {
+		of = &share{who: who}
+	}
+	return &Place{in: a, of: of, cost: int64(keys + CallCost)}
+}
+
+// add counts a call of its caller. Needs mu.
+func (a *Admission) add(p *Place) {
+	a.callers[p.of.who] = p.of
+	p.of.calls++
 }
 
 // refusal returns why a call does not fit into memory. If it returns nil, the call has its places at its
@@ -208,12 +191,6 @@ func (a *Admission) refusal(p *Place, sets []int) error {
 	return nil
 }
 
-// fits says whether a call of the caller may begin. Needs mu.
-func (a *Admission) fits(of *share, cost int64) bool {
-	sum := a.begun + cost
-	return a.begun == 0 || of.begun == 0 && sum <= a.turn || below(sum, of.begun+cost, a.turn, a.sharers(of))
-}
-
 // below says whether a caller that has some already may have more: sum of all, and own of that.
 func below(sum, own, limit, sharers int64) bool {
 	return sum <= limit/2 || sum <= limit-limit/8 && own <= limit/sharers
@@ -222,43 +199,10 @@ func below(sum, own, limit, sharers int64) bool {
 // sharers returns the number of callers, including this one. Needs mu.
 func (a *Admission) sharers(of *share) int64 {
 	n := int64(len(a.callers))
-	if of.inWork == 0 {
+	if of.calls == 0 {
 		n++
 	}
 	return n
-}
-
-// begin notes that a call begins. Needs mu.
-func (a *Admission) begin(p *Place, now time.Time) {
-	p.at, p.begun = now, true
-	a.begun += p.cost
-	p.of.begun += p.cost
-	a.turns = append(a.turns, p)
-}
-
-// age forgets what has begun long ago, or has left. Needs mu.
-func (a *Admission) age(now time.Time) {
-	n := 0
-	for ; n < len(a.turns); n++ {
-		p := a.turns[n]
-		if p.begun && now.Sub(p.at) < turnTime {
-			break
-		}
-		a.unbegin(p)
-		a.turns[n] = nil
-	}
-	if a.turns = a.turns[n:]; len(a.turns) == 0 {
-		a.turns = nil
-	}
-}
-
-// unbegin no longer counts the call as begun lately. Needs mu.
-func (a *Admission) unbegin(p *Place) {
-	if p.begun {
-		p.begun = false
-		a.begun -= p.cost
-		p.of.begun -= p.cost
-	}
 }
 
 // Leave ends a call that was let in.
@@ -267,79 +211,26 @@ func (p *Place) Leave() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.unbegin(p)
-	a.inWork -= p.cost
+	a.inWork -= p.held
+	p.of.inWork -= p.held
 	if len(p.sets) == 0 {
-		p.of.setless -= p.cost
+		p.of.setless -= p.held
 	}
 	for i := range p.sets {
 		a.leaveSet(p, &p.sets[i])
 	}
-	if p.of.inWork -= p.cost; p.of.inWork == 0 {
-		delete(a.callers, p.of.who)
-	}
-	if p.turn != nil && p.at.IsZero() {
+	if p.turn != nil && p.since.IsZero() {
 		a.unwait(p)
 	}
-	if len(a.line) > 0 {
+	if p.of.calls--; p.of.calls == 0 {
+		delete(a.callers, p.of.who)
+	}
+	switch {
+	case len(a.line) > 0:
 		a.next(time.Now())
+	case len(a.callers) == 0:
+		clear(a.paid) // no caller waited for another
 	}
-}
-
-// unwait takes a call from those that wait. Needs mu.
-func (a *Admission) unwait(p *Place) {
-	p.of.waiting = without(p.of.waiting, p)
-	if len(p.of.waiting) == 0 {
-		a.line = without(a.line, p.of)
-	}
-}
-
-// without is the list without one of it.
-func without[T comparable](list []T, one T) []T {
-	for i, v := range list {
-		if v == one {
-			return append(list[:i], list[i+1:]...)
-		}
-	}
-	return list
-}
-
-// next lets calls begin whose turn it is. Needs mu.
-func (a *Admission) next(now time.Time) {
-	a.age(now)
-	for looked := 0; looked < min(maxLooks, len(a.line)); {
-		of := a.line[0]
-		a.line = a.line[1:]
-		p := of.waiting[0]
-		if !a.fits(of, p.cost) {
-			a.line = append(a.line, of)
-			looked++
-			continue
-		}
-		if of.waiting = of.waiting[1:]; len(of.waiting) > 0 {
-			a.line = append(a.line, of)
-		}
-		a.begin(p, now)
-		close(p.turn)
-		looked = 0
-	}
-	a.lookAgain()
-}
-
-// lookAgain makes sure that those in line are looked at once what is before them is no
-// longer new. Needs mu.
-func (a *Admission) lookAgain() {
-	if len(a.line) > 0 && !a.looking {
-		a.looking = true
-		a.look.Reset(turnTime)
-	}
-}
-
-// again looks at those in line after a while without a call that left.
-func (a *Admission) again() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.looking = false
-	a.next(time.Now())
 }
 
 // InWork returns the weight of the calls in work, in keys. It includes calls that wait for their turn.
@@ -347,13 +238,6 @@ func (a *Admission) InWork() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.inWork
-}
-
-// Waiting returns the number of callers that have calls waiting for their turn.
-func (a *Admission) Waiting() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.line)
 }
 
 // Limit returns the limit of InWork, in keys.

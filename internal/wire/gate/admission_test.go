@@ -42,8 +42,8 @@ func left(t *testing.T, a *Admission, places ...*Place) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.inWork == 0 && (a.begun != 0 || len(a.callers) != 0 || len(a.line) != 0) {
-		t.Errorf("after all have left: %d begun, %d callers, %d in line", a.begun, len(a.callers), len(a.line))
+	if a.inWork == 0 && (a.begun != 0 || len(a.callers) != 0 || len(a.line) != 0 || a.waiting != 0 || len(a.paid) != 0) {
+		t.Errorf("after all have left: %d begun, %d callers, %d in line of %d callers, %d paid", a.begun, len(a.callers), len(a.line), a.waiting, len(a.paid))
 	}
 }
 
@@ -151,20 +151,22 @@ func (b *begins) want(who ...string) {
 func TestCallersTakeTurnsOnceMuchHasBegun(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := &begins{t: t, a: NewAdmission(1 << 20)}
-		b.a.turn = 4 * (CallCost + 1000)
+		b.a.room = 4 * (CallCost + 1000)
 		for range 6 {
 			b.call("greedy", 1000)
 		}
-		b.want("greedy", "greedy", "greedy")
-		b.call("polite", 1000) // the last eighth has room for a caller that has none
-		b.want("greedy", "greedy", "greedy", "polite")
+		b.want("greedy", "greedy", "greedy", "greedy")
+		b.call("polite", 0) // the last eighth has room for a caller that has none
+		b.want("greedy", "greedy", "greedy", "greedy", "polite")
 		b.call("other", 1000)
-		b.want("greedy", "greedy", "greedy", "polite")
+		b.want("greedy", "greedy", "greedy", "greedy", "polite")
 		if got := b.a.Waiting(); got != 2 {
 			t.Errorf("%d callers wait, want 2", got)
 		}
 		b.leave()
-		b.want("greedy", "greedy", "greedy", "other", "polite")
+		b.want("greedy", "greedy", "greedy", "greedy", "polite")
+		b.leave() // the fifth call of the greedy caller was due before the other caller came, and the sixth is not
+		b.want("greedy", "greedy", "greedy", "greedy", "greedy", "other", "polite")
 		for len(b.order) < 8 {
 			b.leave()
 		}
@@ -172,27 +174,112 @@ func TestCallersTakeTurnsOnceMuchHasBegun(t *testing.T) {
 	})
 }
 
+// The large calls are ten at a time, and each caller comes again as soon as its call has ended.
+func TestACallerBelowItsShareWaitsForNoQueueOfOthers(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		const keys, small = 10_000, 500 // a share is a tenth of keys, and more than small
+		b := &begins{t: t, a: NewAdmission(1 << 20)}
+		b.a.room = turnKeys / 2 // one large call
+		for i := range 10 {
+			b.call(fmt.Sprint("large ", i), keys)
+		}
+		for range 50 {
+			b.call("polite", small)
+			b.leave()
+			last := b.order[len(b.order)-1]
+			if last != "polite" {
+				t.Fatalf("%s began before the polite caller", last)
+			}
+			b.leave() // the polite call, after which a large one begins
+			b.call(b.order[len(b.order)-3], keys)
+		}
+		b.places[0].Leave()
+		for b.a.InWork() > 0 {
+			synctest.Wait()
+			b.mu.Lock()
+			p := b.places[len(b.places)-1]
+			b.mu.Unlock()
+			p.Leave()
+		}
+		b.all.Wait()
+	})
+}
+
+func TestALargeCallBeginsThoughNewCallersKeepComing(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		b := &begins{t: t, a: NewAdmission(1 << 20)}
+		b.a.room = CallCost
+		b.call("first", 0)
+		b.call("large", 1000)
+		for i := range 3 {
+			b.call(fmt.Sprint("new ", i), 0)
+		}
+		for i := range 200 {
+			b.call(fmt.Sprint("later ", i), 0)
+			b.leave()
+			if b.order[len(b.order)-1] == "large" {
+				break
+			}
+		}
+		if !slices.Contains(b.order, "large") {
+			t.Errorf("%d small calls have begun, and the large one has not", len(b.order))
+		}
+		for b.a.InWork() > 0 {
+			b.leave()
+		}
+		b.all.Wait()
+		left(t, b.a)
+	})
+}
+
 func TestCallsThatAreInForLongHoldNobodyUp(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := &begins{t: t, a: NewAdmission(1 << 20)}
-		b.a.turn = 3 * (CallCost + 1000)
+		b.a.room = 2 * (CallCost + 1000)
 		for range 5 {
 			b.call("one", 1000)
 		}
 		b.want("one", "one")
 		time.Sleep(turnTime)
 		b.want("one", "one", "one", "one")
-		time.Sleep(turnTime)
+		b.places[0].Waits() // has no effect any more
+		b.places[3].Waits()
 		b.want("one", "one", "one", "one", "one")
 		b.all.Wait()
 		left(t, b.a, b.places...)
 	})
 }
 
+func TestATurnTakesNoMemoryOfCalls(t *testing.T) {
+	a := NewAdmission(4 * CallCost)
+	all := entered(t, a, "one", 0, 2)
+	p, err := a.take(t.Context(), "two", 1000)
+	if err != nil || a.InWork() != 2*CallCost {
+		t.Errorf("got %v, and %d in work", err, a.InWork())
+	}
+	left(t, a, append(all, p)...)
+}
+
+func TestTimesThatArePastAreForgotten(t *testing.T) {
+	a := NewAdmission(1 << 20)
+	stays := entered(t, a, "stays", 0, 1) // else all is forgotten at once
+	for i := range 20 * minSweep {
+		p, err := a.take(t.Context(), i, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Leave()
+	}
+	if n := len(a.paid); n > 4*minSweep {
+		t.Errorf("%d callers that have left are remembered", n)
+	}
+	left(t, a, stays...)
+}
+
 func TestWhoLeavesTheLineHoldsNobodyUp(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := NewAdmission(1 << 20)
-		a.turn = CallCost + 1000
+		a.room = CallCost + 1000
 		first, err := a.Enter(WithCaller(t.Context(), "one"), 1000)
 		if err != nil {
 			t.Fatal(err)
@@ -217,7 +304,7 @@ func TestWhoLeavesTheLineHoldsNobodyUp(t *testing.T) {
 
 func TestAdmissionCountsWellWhateverCallersDo(t *testing.T) {
 	a := NewAdmission(MinInWork)
-	a.turn = MinInWork / 4
+	a.room = MinInWork / 4
 	var all sync.WaitGroup
 	for who := range 8 {
 		all.Go(func() {
@@ -228,10 +315,16 @@ func TestAdmissionCountsWellWhateverCallersDo(t *testing.T) {
 					go cancel()
 				}
 				enter := a.Enter
-				if random.IntN(4) == 0 {
+				switch random.IntN(4) {
+				case 0:
 					enter = a.Try
+				case 1:
+					enter = func(ctx context.Context, keys int, _ ...int) (*Place, error) { return a.take(ctx, callerOf(ctx), keys) }
 				}
 				if p, err := enter(ctx, random.IntN(2000)); err == nil {
+					if random.IntN(2) == 0 {
+						p.Waits()
+					}
 					p.Leave()
 				}
 				cancel()

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -10,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/seqsvr/seqsvr/internal/wire/auth"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
@@ -61,13 +63,23 @@ type call struct {
 	cost    int64 // of the call
 	work    int64 // what it has in work; 0 before its message
 	message any   // that is to be read
-	err     error // why it was not
+
+	ctx    context.Context
+	stream bool
+	turns  *Admission            // nil takes no turns
+	turn   atomic.Pointer[Place] // for the message that came last
+	ended  atomic.Bool
+
+	err error // why it was not
 }
 
 // begin counts a call. It refuses one whose messages are compressed: gRPC would unpack them before
 // anything could count them, and no client of ours packs any.
 func (g guard) begin(ctx context.Context, control bool) (*call, error) {
-	c := &call{traffic: trafficOf(ctx), control: control, cost: callCost}
+	c := &call{traffic: trafficOf(ctx), control: control, cost: callCost, ctx: ctx}
+	if !control {
+		c.turns = g.turns
+	}
 	if s, ok := grpc.ServerTransportStreamFromContext(ctx).(interface {
 		RecvCompress() string
 		HeaderWireLength() int
@@ -106,6 +118,7 @@ func (c *call) receive(read func(any) error, m any) error {
 	if c.traffic == nil {
 		return read(m)
 	}
+	c.pass()
 	c.message, c.err = m, nil
 	if err := read(c); c.err == nil {
 		return err
@@ -132,8 +145,51 @@ func (c *call) came(data []byte) error {
 	return t.draw(c.control)
 }
 
+// turnlessMessage bounds the messages of streams that take no turn, in bytes. A stream has one message at
+// a time, and a turn costs as much as a few keys.
+const turnlessMessage = 1 << 10
+
+// messageKey is the number of bytes of a message that make one key of work.
+const messageKey = 4
+
+// takeTurn waits until it is the turn of a message to be unpacked and handled.
+func (c *call) takeTurn(size int) error {
+	if c.turns == nil || c.stream && size < turnlessMessage {
+		return nil
+	}
+	p, err := c.turns.take(c.ctx, c.traffic.caller(), size/messageKey)
+	if err != nil {
+		return err
+	}
+	c.turn.Store(p)
+	if c.ended.Load() {
+		c.pass()
+	}
+	return nil
+}
+
+// pass ends the turn, if the call has it.
+func (c *call) pass() {
+	if p := c.turn.Swap(nil); p != nil {
+		p.Leave()
+	}
+}
+
+// caller returns the caller that the messages of a connection are queued for: the identity in its
+// certificate, else the connection. A token is not checked yet at that time.
+func (t *traffic) caller() any {
+	if t.wire != nil {
+		if id, ok := t.wire.who.(auth.Identity); ok {
+			return id
+		}
+	}
+	return t
+}
+
 // end forgets the call.
 func (c *call) end() {
+	c.ended.Store(true)
+	c.pass()
 	t := c.traffic
 	if t == nil {
 		return

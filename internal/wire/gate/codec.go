@@ -41,6 +41,9 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if in.err = in.came(whole.ReadOnlyData()); in.err != nil {
 		return in.err
 	}
+	if in.err = in.takeTurn(whole.Len()); in.err != nil {
+		return in.err
+	}
 	return c.CodecV2.Unmarshal(mem.BufferSlice{whole}, in.message)
 }
 

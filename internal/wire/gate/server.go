@@ -143,10 +143,11 @@ type guard struct {
 	own     *rpc.Addressee
 	refused *rpc.Refused
 	auth    *auth.Guard
+	turns   *Admission // of messages that are unpacked and handled
 }
 
 func newGuard(cfg ServerConfig) guard {
-	return guard{cfg.Logger, rpc.NewAddressee(cfg.ClusterID, cfg.Incarnation), cfg.Refused, cfg.Auth}
+	return guard{cfg.Logger, rpc.NewAddressee(cfg.ClusterID, cfg.Incarnation), cfg.Refused, cfg.Auth, NewAdmission(0)}
 }
 
 func (g guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
@@ -181,6 +182,7 @@ func (g guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServer
 	if err != nil {
 		return err
 	}
+	one.stream = true
 	if t == nil {
 		return next(srv, stream)
 	}

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 	"github.com/seqsvr/seqsvr/tests/e2e/bench/own"
+	"github.com/seqsvr/seqsvr/tests/e2e/bench/peers"
 	"github.com/seqsvr/seqsvr/tests/e2e/bench/report"
 )
 
@@ -103,7 +105,7 @@ func (f *field) prepare(ctx context.Context, b *build) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
-	if len(wanted(ownSubjects(nil))) > 0 {
+	if len(wanted(ownSubjects(nil)))+len(wanted(frontSubjects(nil))) > 0 {
 		say("starting 3 stores, 1 allocator, 1 router of %s", b.name)
 		c, err := own.Start(ctx, filepath.Join(b.root, "bin"), filepath.Join(dir, "cluster"), own.Size{Stores: 3, Allocs: 1, Exact: slices.ContainsFunc(wanted(ownSubjects(nil)), isExact)})
 		if err != nil {
@@ -114,6 +116,13 @@ func (f *field) prepare(ctx context.Context, b *build) error {
 			return err
 		}
 		b.subjects = wanted(ownSubjects(c))
+		if len(wanted(frontSubjects(nil))) > 0 {
+			front, err := peers.RedisFront(c.Role(localcluster.RoleRouter)[0].RESP, "seq:", c.Pids())
+			if err != nil {
+				return err
+			}
+			b.subjects = append(b.subjects, wanted(frontSubjects(front))...)
+		}
 	}
 	if len(wanted(goSubjects(nil))) > 0 {
 		g, err := own.Compile(ctx, b.root, "./tests/bench", dir)

@@ -23,7 +23,7 @@ const bound = 2 * time.Minute
 // start gives the RESP address of a router.
 func start(t *testing.T) (host, port string) {
 	t.Helper()
-	cluster := clienttest.StartReal(t, 2)
+	cluster := clienttest.Start(t, 2)
 	r, err := router.New(router.Config{Listen: "127.0.0.1:0", RESPListen: "127.0.0.1:0", Allocs: cluster.Addrs(), Timeout: time.Minute, AttemptTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
