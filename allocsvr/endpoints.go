@@ -119,7 +119,7 @@ func (r idsRoot) Ask(ctx context.Context, wish namespaces.AllotmentRequest) ([]b
 	return told, err
 }
 
-// holder returns the node's session as one that holds registers of a kind.
+// holder returns the Holder of the registers of a kind for the node's session.
 func (n *Node) holder(kind string, secret seq.Secret) *ownership.Holder {
 	return &ownership.Holder{Session: secret.Session(), Registers: n.measure(kind), Leases: keeper{n.leases}}
 }
@@ -131,7 +131,7 @@ func (n *Node) measure(kind string) *measured {
 	return m
 }
 
-// worker returns the configured worker id, nil for any free one.
+// worker returns the configured worker id. If nil, any free worker id will do.
 func (c Config) worker() *snowflake.Worker {
 	if c.WorkerID < 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// requestsOf returns the requests of a batch of an exact space, one a key; nil if they have no ids.
+// requestsOf returns the requests of a batch of an exact space, one a key. If they have no ids, it returns nil.
 // seq.ErrIDNotKept, seq.ErrBadArgument.
 func requestsOf(space *seq.Space, ids [][]byte, sent []int64) ([]section.Request, error) {
 	if len(ids) == 0 {

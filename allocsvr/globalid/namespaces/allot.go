@@ -257,7 +257,7 @@ func (c *Catalog) Gave(ctx context.Context, cluster string) (bool, error) {
 	return err == nil && slices.ContainsFunc(v.Allotments, func(a Allotment) bool { return a.Cluster == cluster }), err
 }
 
-// Told returns the document as a cluster hears of it. kept is 0, or until when worker ids that this cluster
+// Told returns the document that this cluster tells another. kept is 0, or until when worker ids that this cluster
 // has forgotten may be in use, Unix milliseconds.
 func (c *Catalog) Told(ctx context.Context, cluster string, kept uint64) ([]byte, error) {
 	v, err := c.Load(ctx)

@@ -98,7 +98,7 @@ func (d *division) find(ctx context.Context, addrs []string) error {
 	return nil
 }
 
-// all returns the Sets; of a cluster that is alone itself.
+// all returns the Sets, or the cluster itself if it is alone.
 func (d *division) all() []sets.Set {
 	if len(d.sets.Sets) > 0 {
 		return d.sets.Sets
