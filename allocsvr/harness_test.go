@@ -21,7 +21,7 @@ import (
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
-	"github.com/seqsvr/seqsvr/tests/memstore"
+	"github.com/seqsvr/seqsvr/tests/kit/memstore"
 )
 
 // patient bounds a test's wait for a condition on a busy machine. There a node may be refused hand-overs,

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 // spy keeps what a store is asked.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 // version is a store's state of a document, accepted under that round.

@@ -13,8 +13,8 @@ import (
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
-	"github.com/seqsvr/seqsvr/tests/memstore"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/memstore"
 )
 
 // stores have one document. The swaps end as swaps says, in turn, and then well.

@@ -12,7 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
-	"github.com/seqsvr/seqsvr/tests/memstore"
+	"github.com/seqsvr/seqsvr/tests/kit/memstore"
 )
 
 func newStores(t *testing.T) *memstore.Cluster {

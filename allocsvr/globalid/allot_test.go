@@ -17,7 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 	"github.com/seqsvr/seqsvr/snowflake"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 // group is Sets: clusters with the same clocks, of which the first is the root.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 // ledger collects all IDs that were ever handed out.

@@ -16,7 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/exact"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 const (

@@ -17,7 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
-	"github.com/seqsvr/seqsvr/tests/sessiontest"
+	"github.com/seqsvr/seqsvr/tests/kit/sessiontest"
 )
 
 // owned is an Owner whose node owns section 0, without a goroutine of its own: its stores,

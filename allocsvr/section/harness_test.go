@@ -11,7 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/ownership/ownershiptest"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/sessiontest"
+	"github.com/seqsvr/seqsvr/tests/kit/sessiontest"
 )
 
 var ownSession, otherSession = sessiontest.Session(0xa), sessiontest.Session(0xb)

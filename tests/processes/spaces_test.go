@@ -16,7 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // counting takes numbers of a space by an SDK of its own until it is stopped: each is the next

@@ -16,11 +16,11 @@ import (
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/etcdmodel"
+	"github.com/seqsvr/seqsvr/tests/kit/etcdmodel"
 )
 
 // onEtcd are the registers of a run in an etcd: the real store and the real client of every
-// process, which asks members over the simulated network for what tests/etcdmodel does.
+// process, which asks members over the simulated network for what tests/kit/etcdmodel does.
 type onEtcd struct {
 	part
 	etcd    *etcdmodel.Etcd

@@ -17,7 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/lab/load"
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/clienttest"
+	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
 )
 
 // seqctl runs a command line in this process.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/ops/msglog"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/madelog"
+	"github.com/seqsvr/seqsvr/tests/kit/madelog"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

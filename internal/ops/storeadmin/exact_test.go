@@ -11,7 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
-	"github.com/seqsvr/seqsvr/tests/sessiontest"
+	"github.com/seqsvr/seqsvr/tests/kit/sessiontest"
 )
 
 // orders is an exact space behind the founders' space.
