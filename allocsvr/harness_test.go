@@ -283,7 +283,7 @@ func (f *fleet) next(uid seq.UID) seq.Seq {
 
 func drainRequest(name string) *pb.DrainRequest { return &pb.DrainRequest{Node: name} }
 
-// admin is the operators' service of the node, without members and stores.
+// admin returns the operators' service of the node, without members and stores.
 func (n *node) admin() *api.Admin {
 	a := n.Alloc
 	return &api.Admin{Name: a.name, Session: a.session, Sections: a.sections, Owner: a.owner, Routes: a.routes, Arbiter: a.arbiter, Nodes: a.nodes,

@@ -93,7 +93,7 @@ func (d *division) addrs(i int) (out []string) {
 	return out
 }
 
-// rootMap is the map as a node of the root tells it.
+// rootMap returns the map as a node of the root tells it.
 func (d *division) rootMap(ctx context.Context, addr string, _ uint64) (sets.Map, error) {
 	if d.deaf.Load() {
 		return sets.Map{}, errStopped
@@ -270,7 +270,7 @@ func (d *division) finish(m *setadmin.Mover) {
 	}
 }
 
-// in is the Set that the map says a section is in.
+// in returns the Set that the map says a section is in.
 func (d *division) in(id seq.SectionID) int {
 	d.t.Helper()
 	all, err := d.root.Map(d.t.Context())

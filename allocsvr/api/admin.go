@@ -164,7 +164,7 @@ func (s *Admin) owners(ctx context.Context) (holdings, error) {
 	return o, nil
 }
 
-// members is the membership view beside the stores' sessions.
+// members returns the membership view beside the stores' sessions.
 func (s *Admin) members(t *arbiter.Table, o holdings) []*pb.MemberStatus {
 	byName := map[string]*pb.MemberStatus{}
 	var out []*pb.MemberStatus
@@ -281,7 +281,7 @@ func (s *Admin) Events(ctx context.Context, req *pb.EventsRequest) (*pb.EventsRe
 	return reply, nil
 }
 
-// changed is the reply to a change of the table.
+// changed returns the reply to a change of the table.
 func changed(c arbiter.Change, err error) (*pb.ChangeReply, error) {
 	if err != nil {
 		return nil, err

@@ -78,7 +78,7 @@ func ReadSets(ctx context.Context, stores Stores, session seq.Session) (first Se
 	return first, err
 }
 
-// Known is the newest Record that this node has seen.
+// Known returns the newest Record that this node has seen.
 func (d *Sets) Known() sets.Record { return d.record.Known() }
 
 // Load reads the present Record. It returns the errors of Document.Load. Stores of a build that does not
@@ -129,7 +129,7 @@ func (d *Sets) Found(ctx context.Context, name string) error {
 	return upgrade(err)
 }
 
-// Map is the newest map that this node has seen; the zero Map if there is one Set.
+// Map returns the newest map that this node has seen; the zero Map if there is one Set.
 func (d *Sets) Map() sets.Map {
 	own, told := d.own.Known(), *d.told.Load()
 	if d.Known().IsRoot() || own.Version >= told.Version {

@@ -28,7 +28,7 @@ func NewSpaces(life context.Context, stores Stores, session seq.Session) *Spaces
 	}, seq.Mapping{})}
 }
 
-// parseSpaces is the zero mapping as long as none was decided.
+// parseSpaces returns the zero mapping as long as no mapping was decided.
 func parseSpaces(body []byte) (m seq.Mapping, err error) {
 	if len(body) == 0 {
 		return m, nil

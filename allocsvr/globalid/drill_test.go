@@ -141,7 +141,7 @@ func killsRestartsClockJumpsAndExhaustion(t *testing.T) {
 	t.Logf("%d ids, %d times exhausted", book.n, exhausted)
 }
 
-// seedOf is the kept seed of a drill, or another that SEED gives.
+// seedOf returns the kept seed of a drill, or another that SEED gives.
 func seedOf(t *testing.T) uint64 {
 	t.Helper()
 	seed := uint64(1)

@@ -179,7 +179,7 @@ func (s *stores) describe(i int) string {
 	return s.copies[i].Borrow().Describe()
 }
 
-// last is the last number of the UID at a store.
+// last returns the last number of the UID at a store.
 func (s *stores) last(i int) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -102,7 +102,7 @@ func (o *owned) must(n uint32) (last uint64) {
 	return t.Out().Last[0]
 }
 
-// refused is the error of a request that waits for nothing; a wait ends at once.
+// refused returns the error of a request that waits for nothing; a wait ends at once.
 func (o *owned) refused(t *section.Taking) error {
 	o.t.Helper()
 	ctx, cancel := context.WithCancel(o.t.Context())

@@ -141,7 +141,7 @@ func apportion(cluster string, others []string, p namespaces.Pool) (part, keep, 
 	return part, keep, 2
 }
 
-// gaps are the spans less the worker ids that are not free.
+// gaps returns the spans less the worker ids that are not free.
 func gaps(own namespaces.Own, used []Used) (out namespaces.Own) {
 	for _, s := range own {
 		next, whole := s.First, true
