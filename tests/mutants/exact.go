@@ -106,9 +106,9 @@ var exactMutants = []mutant{
 		{"	if _, known := o.state.last[uid]; !known {\n", "	if _, known := o.state.last[uid]; !known && to == 0 {\n"}}},
 	{rule: "exact-copies", name: "the longest ids count as short ones", file: "exact/state.go", in: []string{"exact"}, edits: []edit{
 		{"10 + 1 + MaxID + 8 + 10 + 10 + 5", "10 + 1 + 16 + 8 + 10 + 10 + 5"}}},
-	{rule: "exact-settles", name: "a backup has what one store alone has", file: "internal/ops/storeadmin/snapshot.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
+	{rule: "exact-repairs", name: "a backup has what one store alone has", file: "internal/ops/storeadmin/snapshot.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 		{"	if err := c.confirm(ctx, voters, all); err != nil {\n", "	if err := error(nil); err != nil {\n"}}},
-	{rule: "exact-settles", name: "settle ends though fewer than W stores have all", file: "internal/ops/storeadmin/settle.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
+	{rule: "exact-repairs", name: "repair ends though fewer than W stores have all", file: "internal/ops/storeadmin/repair.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 		{"		if have < c.list.W {\n", "		if have == 0 {\n"}}},
 	{rule: "exact-batches", name: "an answer does not wait for W stores", file: "allocsvr/logs/log.go", in: []string{"allocsvr/logs"}, edits: []edit{
 		{"	case out.State == quorum.Won:\n		g.owner", "	case out.State == quorum.Won, out.State == quorum.Unknown:\n		g.owner"}}},

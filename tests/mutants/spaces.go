@@ -27,7 +27,7 @@ var spaceMutants = []mutant{
 		{"return Final(err) && !errors.Is(err, seq.ErrUnknownSpace)", "return Final(err)"}}},
 	{rule: "unheard-is-asked-again", name: "a store that missed a space is not told", file: "internal/wire/storeclient/lists.go", in: []string{"internal/wire/storeclient"}, edits: []edit{
 		{"!s.bound() || s.id.Mapping.Extends(m)", "!s.bound() || s.id.Mapping.Extends(m) || true"}}},
-	{rule: "level-before-merge", name: "registers are merged into a store that lacks their space", file: "internal/ops/storeadmin/settle.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
+	{rule: "level-before-merge", name: "registers are merged into a store that lacks their space", file: "internal/ops/storeadmin/repair.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 		{"	if err := c.level(ctx, all); err != nil {\n", "	if err := c.level(ctx, all[:1]); err != nil {\n"}}},
 	{rule: "level-before-merge", name: "a backup has the spaces of the first store", file: "internal/ops/storeadmin/snapshot.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 		{"all.spaces(mappingOf(voters))", "all.spaces(mappingOf(voters[:1]))"}}},
