@@ -76,28 +76,38 @@ func (o Own) Find(w snowflake.Worker) (Span, bool) {
 	return Span{}, false
 }
 
-// own returns the worker ids that nodes of this cluster may use: of the root, and of a cluster that is
-// alone, all but those that others have.
-func (d directory) own(l snowflake.Layout, namespace string, dc snowflake.Datacenter) (out Own) {
-	next, whole := snowflake.Worker(0), true
-	for _, a := range d.Allotments {
-		switch {
-		case a.Namespace != namespace || a.Datacenter != dc:
-		case d.Member:
-			if a.Above > 0 {
-				out = append(out, Span{a.First, a.Last, a.Above})
+// Less returns the spans without the worker ids of taken, which is in order.
+func (o Own) Less(taken Own) (out Own) {
+	for _, s := range o {
+		next, whole := s.First, true
+		for _, t := range taken {
+			if t.Last < s.First || t.First > s.Last {
+				continue
 			}
-		default:
-			if a.First > next {
-				out = append(out, Span{First: next, Last: a.First - 1})
+			if t.First > next {
+				out = append(out, Span{next, t.First - 1, s.Above})
 			}
-			next, whole = a.Last+1, whole && a.Last < l.MaxWorker()
+			next, whole = t.Last+1, t.Last < s.Last
+		}
+		if whole {
+			out = append(out, Span{next, s.Last, s.Above})
 		}
 	}
-	if !d.Member && whole {
-		out = append(out, Span{First: next, Last: l.MaxWorker()})
-	}
 	return out
+}
+
+// own returns the worker ids that nodes of this cluster may use: of the root, and of a cluster that is
+// alone, all worker ids except the allotted ones.
+func (d directory) own(l snowflake.Layout, namespace string, dc snowflake.Datacenter) (out Own) {
+	for _, a := range d.of(namespace, dc) {
+		if a.Above > 0 || !d.Member {
+			out = append(out, Span{a.First, a.Last, a.Above})
+		}
+	}
+	if d.Member {
+		return out
+	}
+	return Own{{Last: l.MaxWorker()}}.Less(out)
 }
 
 // of returns the allotments out of one pool.
