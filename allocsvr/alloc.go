@@ -13,11 +13,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/allocsvr/nodes"
 	"github.com/seqsvr/seqsvr/allocsvr/owner"
 	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
-	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/internal/process/tracing"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
@@ -63,7 +63,7 @@ type Alloc struct {
 	routes       *arbiter.Routes
 	arbiter      *arbiter.Arbiter
 	arbiterLease *arbiter.Lease
-	sets         *setdocs.Docs
+	sets         *documents.Sets
 	holder       *ownership.Holder // of sections and of the arbiter's lease
 	keys         atomic.Pointer[seq.KeyHashers]
 	fatal        chan error      // first broken invariant
@@ -83,7 +83,7 @@ type Parts struct {
 	Registers ownership.Registers
 	Documents arbiter.Documents
 	Leases    Leases
-	First     setdocs.First // the Set's knowledge of Sets, read before the start; zero if the cluster has no other Sets
+	First     documents.SetsAtStart // the Set's knowledge of Sets, read before the start; zero if the cluster has no other Sets
 	// Root reads the map of Sets at a node of the root Set. If nil, the cluster has no other Sets.
 	Root func(ctx context.Context, addr string, newerThan uint64) (sets.Map, error)
 	// Losses returns the count of quorum.Leases.Losses. It moves on before any hold of Leases may be worth
@@ -137,7 +137,7 @@ func NewAlloc(p Parts) (*Alloc, error) {
 	a.arbiter = arbiter.New(arbiter.Config{Name: p.Name, Weight: p.Weight, Zone: p.Zone, Expect: p.ExpectAllocs, Sections: a.sections.Len,
 		Routes: a.routes, Lease: a.arbiterLease, Term: p.Lease, Present: a.nodes.Present, Awaited: a.nodes.Awaited,
 		Leaving: func() bool { return a.owner.Leaving() }, Clock: p.Clock, Logger: p.Logger})
-	a.sets = setdocs.New(setdocs.Config{Life: context.Background(), Stores: p.Documents, Session: a.session, First: p.First, Root: p.Root,
+	a.sets = documents.NewSets(documents.SetsConfig{Life: context.Background(), Stores: p.Documents, Session: a.session, First: p.First, Root: p.Root,
 		OnRecord: func(sets.Record) { a.owner.Seek() }, Logger: p.Logger})
 	a.owner = owner.New(owner.Config{
 		Name: p.Name, Cluster: p.Cluster, Secret: p.Secret, Lease: p.Lease, Sections: a.sections, Holder: a.holder,

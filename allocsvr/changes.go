@@ -45,7 +45,7 @@ func (a *Alloc) record(ctx context.Context) {
 	}
 }
 
-// eventOf is the event of a change, such as "Put: tag "orders"".
+// eventOf returns the event of a change, such as "Put: tag "orders"".
 func eventOf(c rpc.Change) arbiter.Event {
 	return arbiter.Event{Kind: "change", Subject: c.Target, Reason: c.By() + ": " + path.Base(c.Method)}
 }

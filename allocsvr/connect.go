@@ -7,8 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
-	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
@@ -19,8 +18,8 @@ import (
 
 // known holds the documents that a start reads at the stores before there is a node.
 type known struct {
-	keys  keyhash.Entries // how string keys are hashed
-	first setdocs.First   // which sections the Set has, and what it knows of others
+	keys  documents.KeyEntries  // how string keys are hashed
+	first documents.SetsAtStart // which sections the Set has, and what it knows of others
 }
 
 // connect finds what keeps the registers, for as long as the process is wanted, and reads there
@@ -87,7 +86,7 @@ func (s *Server) find(ctx context.Context, waiting *starting) (backend, error) {
 
 // fatal reports whether the error would end every later try, too.
 func fatal(err error) bool {
-	for _, e := range []error{seq.ErrProtocol, seq.ErrForeignCluster, seq.ErrStaleEra, seq.ErrBadArgument, keyhash.ErrUnsound,
+	for _, e := range []error{seq.ErrProtocol, seq.ErrForeignCluster, seq.ErrStaleEra, seq.ErrBadArgument, documents.ErrUnsoundKeys,
 		etcdstore.ErrRestored, etcdstore.ErrDamaged, etcdstore.ErrNotInitialized,
 		etcdclient.ErrVersion, etcdclient.ErrMixed, etcdclient.ErrCompaction, etcdclient.ErrPermission, etcdclient.ErrLogin, etcdclient.ErrKubernetes} {
 		if errors.Is(err, e) {
@@ -110,10 +109,10 @@ func readFirst(ctx context.Context, node string, found backend) (read known, err
 		return read, err
 	}
 	defer group.Close()
-	if read.keys, err = keyhash.New(ctx, group, secret.Session(), id.Mapping).Begin(ctx); err != nil {
+	if read.keys, err = documents.NewKeys(ctx, group, secret.Session(), id.Mapping).Begin(ctx); err != nil {
 		return read, fmt.Errorf("read how string keys are hashed: %w", err)
 	}
-	if read.first, err = setdocs.Read(ctx, group, secret.Session()); err != nil {
+	if read.first, err = documents.ReadSets(ctx, group, secret.Session()); err != nil {
 		return read, fmt.Errorf("read which sections the Set has: %w", err)
 	}
 	return read, nil

@@ -15,7 +15,7 @@
 //	nodes     which nodes are alive
 //	handover  sealed counters on their way to the next owner
 //	counters  the numbers of one section
-//	documents what tags and namespaces there are, as a node knows it
+//	documents what the stores keep as documents, as a node knows it: string keys, Sets, spaces
 //	ownership    how a register is gained, raised, given up and lost
 //
 // The rules of the registers are in storesvr/acceptor, the counting of stores in quorum.

@@ -119,19 +119,19 @@ func (r idsRoot) Ask(ctx context.Context, wish namespaces.AllotmentRequest) ([]b
 	return told, err
 }
 
-// holder is the node's session as one that holds registers of a kind.
+// holder returns the Holder of the registers of a kind for the node's session.
 func (n *Node) holder(kind string, secret seq.Secret) *ownership.Holder {
 	return &ownership.Holder{Session: secret.Session(), Registers: n.measure(kind), Leases: keeper{n.leases}}
 }
 
-// measure is the group with its writes counted under a kind of register.
+// measure returns the group with its writes counted under a kind of register.
 func (n *Node) measure(kind string) *measured {
 	m := newMeasured(n.group, kind)
 	n.measured = append(n.measured, m)
 	return m
 }
 
-// worker is the configured worker id, nil for any free one.
+// worker returns the configured worker id. If nil, any free worker id will do.
 func (c Config) worker() *snowflake.Worker {
 	if c.WorkerID < 0 {
 		return nil

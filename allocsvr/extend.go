@@ -5,19 +5,19 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
 // Extend uses a mapping of the stores to which spaces were added. The node keeps its sections, and the
 // string keys of the other spaces are hashed as before. Extend returns the errors of
-// keyhash.Document.Begin. It returns seq.ErrBadMapping for a mapping that is not the node's own with spaces
+// documents.Keys.Begin. It returns seq.ErrBadMapping for a mapping that is not the node's own with spaces
 // added. After an error nothing has changed.
 func (n *Node) Extend(ctx context.Context, m seq.Mapping) error {
 	if done, err := n.grown(m); done || err != nil {
 		return err
 	}
-	all, err := keyhash.New(ctx, n.group, n.alloc.session, m).Begin(ctx)
+	all, err := documents.NewKeys(ctx, n.group, n.alloc.session, m).Begin(ctx)
 	if err != nil {
 		return fmt.Errorf("read how string keys of added spaces are hashed: %w", err)
 	}
@@ -29,7 +29,7 @@ func (n *Node) Extend(ctx context.Context, m seq.Mapping) error {
 	own := n.alloc.sections.Mapping()
 	keys := maps.Clone(*n.keys.Load())
 	if keys == nil {
-		keys = keyhash.Entries{}
+		keys = documents.KeyEntries{}
 	}
 	for _, s := range m.Spaces[len(own.Spaces):] {
 		if one, there := all[s.Name]; there {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/spaces"
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/internal/base/version"
 	"github.com/seqsvr/seqsvr/internal/base/wake"
 	"github.com/seqsvr/seqsvr/seq"
@@ -34,7 +34,7 @@ func (n *Node) decideSpace(ctx context.Context, have seq.Mapping, s seq.Space) (
 			return seq.Mapping{}, err
 		}
 	}
-	return spaces.New(context.Background(), n.group, n.alloc.session).Add(ctx, have, s)
+	return documents.NewSpaces(context.Background(), n.group, n.alloc.session).Add(ctx, have, s)
 }
 
 // used returns the protocol of the features that the cluster uses, as far as this node knows.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -43,7 +43,7 @@ func TestANodeThatAsksStoresOfAnAddedSpaceHoldsUpNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := &Node{alloc: a.Alloc, group: group, cfg: Config{Name: "a", Logger: slog.New(slog.DiscardHandler)}}
-	n.keys.Store(&keyhash.Entries{})
+	n.keys.Store(&documents.KeyEntries{})
 	extended := make(chan error)
 	go func() { extended <- n.Extend(t.Context(), m) }()
 	for range 2 { // a quorum of them

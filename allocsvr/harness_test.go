@@ -11,18 +11,17 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/api"
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/allocsvr/handover"
-	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/allocsvr/owner"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
-	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/internal/lab/history"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
-	"github.com/seqsvr/seqsvr/tests/memstore"
+	"github.com/seqsvr/seqsvr/tests/kit/memstore"
 )
 
 // patient bounds a test's wait for a condition on a busy machine. There a node may be refused hand-overs,
@@ -134,7 +133,7 @@ func (f *fleet) start(name string, expect int, file string) *node {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	first, err := setdocs.Read(f.t.Context(), group, session)
+	first, err := documents.ReadSets(f.t.Context(), group, session)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -284,12 +283,12 @@ func (f *fleet) next(uid seq.UID) seq.Seq {
 
 func drainRequest(name string) *pb.DrainRequest { return &pb.DrainRequest{Node: name} }
 
-// admin is the operators' service of the node, without members and stores.
+// admin returns the operators' service of the node, without members and stores.
 func (n *node) admin() *api.Admin {
 	a := n.Alloc
 	return &api.Admin{Name: a.name, Session: a.session, Sections: a.sections, Owner: a.owner, Routes: a.routes, Arbiter: a.arbiter, Nodes: a.nodes,
 		Holder: a.holder, Sessions: a.leases.Sessions, Needed: func() int { return int(a.needed.Load()) }, Ready: a.Ready, Clock: a.clock, Record: a.sets.Known,
-		KeyHashes: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()),
+		KeyHashes: documents.NewKeys(context.Background(), n.group, a.session, *a.sections.Mapping()),
 		Stores:    func(context.Context) []*pb.StoreStatus { return nil },
 		ReadSections: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {
 			return n.group.ReadPrefix(ctx, a.session, string(seq.KindSection))

@@ -114,7 +114,7 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 	telemetry.SendTraces(ch, s.cfg.Traces)
 }
 
-// Send gives the metrics of a node.
+// Send sends the metrics of a node.
 func (n *Node) Send(ch chan<- prometheus.Metric) {
 	n.alloc.send(ch)
 	for store, ahead := range n.leases.ClockOffsets() {

@@ -12,12 +12,11 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/allocsvr/api"
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/audit"
-	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/allocsvr/segment"
-	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/internal/base/version"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
@@ -48,9 +47,9 @@ type Wiring struct {
 	// Tell sends a mapping with an added space to W stores. If nil, no space can be added here.
 	Tell func(ctx context.Context, m seq.Mapping) error
 	// Keys says how string keys are hashed during the session. If nil, seq.HashKey hashes them.
-	Keys keyhash.Entries
+	Keys documents.KeyEntries
 	// First is the Set's record and map, read before the start. If zero, the cluster has no other Sets.
-	First setdocs.First
+	First documents.SetsAtStart
 	// Parked is the path of the file of parked counters. If empty, none are parked.
 	Parked string
 	// Regions are nodes of other regions' clusters, which must make other snowflake IDs.
@@ -70,7 +69,7 @@ type Node struct {
 	life    seq.Incarnation // of the stores, as they were found
 	parked  string
 	look    func() // at the stores, soon
-	keys    atomic.Pointer[keyhash.Entries]
+	keys    atomic.Pointer[documents.KeyEntries]
 	growing sync.Mutex                                     // held by Extend
 	extend  func(ctx context.Context, m seq.Mapping) error // as Wiring.Tell
 	// require makes the stores require a protocol of sessions. If nil, the node has no process of its own,
@@ -166,7 +165,7 @@ func (n *Node) Register(srv grpc.ServiceRegistrar) {
 	pb.RegisterPeerServer(srv, &api.Peer{Cluster: n.ClusterID(), Session: a.session, Sections: a.sections.Len, Owner: a.owner,
 		Known: n.leases.Sessions, Kick: n.leases.Kick, Reread: n.reread, Guard: n.cfg.Guard, Logger: n.cfg.Logger})
 	pb.RegisterSetsServer(srv, &api.Sets{Cluster: n.ClusterID(), Era: n.era, Incarnation: n.life, Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes,
-		Keyhash: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()), Rehash: n.rehash, IDs: n.ids,
+		Keyhash: documents.NewKeys(context.Background(), n.group, a.session, *a.sections.Mapping()), Rehash: n.rehash, IDs: n.ids,
 		Require: func(ctx context.Context) error { return n.needs(ctx, "Sets", version.Sets) }})
 	for _, e := range n.endpoints {
 		e.Register(srv)
@@ -175,7 +174,7 @@ func (n *Node) Register(srv grpc.ServiceRegistrar) {
 
 // rehash makes the node hash string keys in a new way. It returns seq.ErrConflict if the node owns a
 // section, whose keys are counted in the old way.
-func (n *Node) rehash(keys keyhash.Entries) error {
+func (n *Node) rehash(keys documents.KeyEntries) error {
 	n.growing.Lock()
 	defer n.growing.Unlock()
 	if maps.Equal(*n.keys.Load(), keys) {
@@ -266,7 +265,7 @@ func (n *Node) admin(view *membership.View, stores func(context.Context) []*pb.S
 		Name: a.name, Session: a.session, Cluster: n.ClusterID(), Era: n.era, Lease: n.cfg.Lease, Sections: a.sections, Owner: a.owner,
 		Routes: a.routes, Arbiter: a.arbiter, Nodes: a.nodes, Holder: a.holder, Sessions: n.leases.Sessions, Needed: func() int { return int(a.needed.Load()) },
 		Record: a.sets.Known, Ready: n.Ready, View: view, Stores: stores, Clock: a.clock, DevLog: n.cfg.DevLog,
-		Keys: func() keyhash.Entries { return *n.keys.Load() }, KeyHashes: keyhash.New(context.Background(), n.group, a.session, *a.sections.Mapping()),
+		Keys: func() documents.KeyEntries { return *n.keys.Load() }, KeyHashes: documents.NewKeys(context.Background(), n.group, a.session, *a.sections.Mapping()),
 		ClockAhead: n.leases.ClockAhead,
 		Growth:     api.Growth{Decide: n.decideSpace, Tell: n.extend, Extend: n.Extend},
 		ReadSections: func(ctx context.Context) (map[seq.Register]quorum.Outcome, error) {

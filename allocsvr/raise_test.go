@@ -15,7 +15,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// raised is the log's lines about forced raises.
+// raised returns the log's lines about forced raises.
 func (n *node) raised(t *testing.T) (lines []arbiter.Event) {
 	t.Helper()
 	log, err := n.routes.Events(context.Background())
@@ -124,7 +124,7 @@ func (n *node) status(t *testing.T) *pb.StatusReply {
 	return reply
 }
 
-// gauges are the values of a node's metric by all its labels.
+// gauges returns the values of a node's metric by all its labels.
 func (n *node) gauges(t *testing.T, name string) map[string]float64 {
 	t.Helper()
 	reg := prometheus.NewRegistry()

@@ -10,7 +10,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/lab/history"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 // nextOf is next for a string key, hashed as the node does that is asked.

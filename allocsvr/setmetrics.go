@@ -14,7 +14,7 @@ var (
 	mSetMoved    = telemetry.Counter("alloc_set_sections_moved_total", "Sections that this node stopped for another Set, and sections that it opened for its own.", "op")
 )
 
-// sendSets gives the metrics of the Sets. A cluster that is alone has all sections.
+// sendSets sends the metrics of the Sets. A cluster that is alone has all sections.
 func (a *Alloc) sendSets(ch chan<- prometheus.Metric) {
 	record, count := a.sets.Known(), map[string]int{"active": 0, "stopped": 0, "limbo": 0, "elsewhere": 0}
 	for id := range seq.SectionID(a.sections.Len()) {

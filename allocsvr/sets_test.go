@@ -15,10 +15,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/allocsvr/api"
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
-	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/allocsvr/owner"
-	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
 	"github.com/seqsvr/seqsvr/internal/lab/history"
 	"github.com/seqsvr/seqsvr/internal/ops/setadmin"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
@@ -26,7 +25,7 @@ import (
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
-	"github.com/seqsvr/seqsvr/tests/waits"
+	"github.com/seqsvr/seqsvr/tests/kit/waits"
 )
 
 // division is several fleets that are Sets of one map, the first of them the root.
@@ -95,7 +94,7 @@ func (d *division) addrs(i int) (out []string) {
 	return out
 }
 
-// rootMap is the map as a node of the root tells it.
+// rootMap returns the map as a node of the root tells it.
 func (d *division) rootMap(ctx context.Context, addr string, _ uint64) (sets.Map, error) {
 	if d.deaf.Load() {
 		return sets.Map{}, errStopped
@@ -151,7 +150,7 @@ func (c direct) Invoke(ctx context.Context, method string, req, reply any, _ ...
 	}
 	services := map[*grpc.ServiceDesc]any{
 		&pb.Sets_ServiceDesc: &api.Sets{Cluster: c.cluster, Era: c.era, Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Room: room, Routes: a.routes,
-			Keyhash: keyhash.New(ctx, c.n.group, a.session, *a.sections.Mapping()), Rehash: func(keyhash.Entries) error { return nil }, IDs: c.ids},
+			Keyhash: documents.NewKeys(ctx, c.n.group, a.session, *a.sections.Mapping()), Rehash: func(documents.KeyEntries) error { return nil }, IDs: c.ids},
 		&pb.Admin_ServiceDesc:    c.n.admin(),
 		&pb.Sequence_ServiceDesc: &api.Sequence{Cluster: c.cluster, Sections: a.sections, RouteTable: a.routes, Sets: a.sets, Limits: api.NewLimits(0, 0, 0)},
 	}
@@ -272,7 +271,7 @@ func (d *division) finish(m *setadmin.Mover) {
 	}
 }
 
-// in is the Set that the map says a section is in.
+// in returns the Set that the map says a section is in.
 func (d *division) in(id seq.SectionID) int {
 	d.t.Helper()
 	all, err := d.root.Map(d.t.Context())
@@ -533,7 +532,7 @@ func TestASetThatStartsWhileTheRootIsDeadKnowsOfAllSets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first, err := setdocs.Read(t.Context(), group, seq.NewSecret("").Session())
+		first, err := documents.ReadSets(t.Context(), group, seq.NewSecret("").Session())
 		return err == nil && first.Map.Version >= newest
 	})
 	for _, f := range d.fleets {

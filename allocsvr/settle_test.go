@@ -17,7 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 	"github.com/seqsvr/seqsvr/storesvr/backup"
-	"github.com/seqsvr/seqsvr/tests/waits"
+	"github.com/seqsvr/seqsvr/tests/kit/waits"
 )
 
 // restoreBump is above what the tests hand out after a backup.

@@ -19,7 +19,7 @@ import (
 	"github.com/seqsvr/seqsvr/storesvr/backup"
 )
 
-// of is the section of a uid.
+// of returns the section of a uid.
 func (d *division) of(uid seq.UID) sets.Range {
 	return sets.Range{First: d.fleets[0].stores.Mapping.Spaces[0].SectionOf(uid), Sections: 1}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/exact"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 // rated is a clock whose rate is off.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/clienttest"
-	"github.com/seqsvr/seqsvr/tests/waits"
+	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
+	"github.com/seqsvr/seqsvr/tests/kit/waits"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

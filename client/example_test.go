@@ -10,7 +10,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/clienttest"
+	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
 )
 
 // inExample is what a cluster for tests needs of one.

@@ -12,7 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/snowflake"
-	"github.com/seqsvr/seqsvr/tests/clienttest"
+	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
 )
 
 func TestSingleIDsOfManyCallersTravelTogether(t *testing.T) { together(t, 0, 1) }

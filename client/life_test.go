@@ -12,7 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/clienttest"
+	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
 )
 
 // lifeOf is a life of a cluster that the digit stands for; bound is the digit of its binding.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/clienttest"
+	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
 )
 
 func TestBusinessNumbersComeFromTheOwnerOfTheTag(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/clienttest"
+	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
 )
 
 var errMissing = fmt.Errorf("%w: 1 of 3 answered, missing store-2, store-3", seq.ErrNoQuorum)

@@ -7,7 +7,7 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/clienttest"
+	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
 )
 
 func TestManyRaisesHaveEachAnAnswerOfItsOwn(t *testing.T) {

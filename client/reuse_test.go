@@ -11,7 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/clienttest"
+	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
 )
 
 // Orders and the buffers in which their keys are sorted and sent are used again. Every answer must match

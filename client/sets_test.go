@@ -13,7 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/clienttest"
+	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
 )
 
 const sections = 12

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 // A copy that could not be read beside others in time is read alone: a large one needs more.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 // place is store i of those that vote now.

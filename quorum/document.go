@@ -83,10 +83,10 @@ func (g *Group) SwapDocument(ctx context.Context, session seq.Session, reg seq.R
 	return doc, nil
 }
 
-// SettleDocument writes the last accepted document again, under an epoch of its own, to W of the current
+// RepairDocument writes the last accepted document again, under an epoch of its own, to W of the current
 // stores. A write that fewer stores accepted under an older member list is either found by that or
 // superseded. It returns the errors of LoadDocument.
-func (g *Group) SettleDocument(ctx context.Context, session seq.Session, reg seq.Register) error {
+func (g *Group) RepairDocument(ctx context.Context, session seq.Session, reg seq.Register) error {
 	o := &docOp{g: g, session: session, register: reg}
 	_, err := o.loop(ctx, func(ctx context.Context) (Document, error) {
 		if _, err := o.read(ctx); err != nil {
@@ -99,7 +99,7 @@ func (g *Group) SettleDocument(ctx context.Context, session seq.Session, reg seq
 		return o.carryOn(ctx, found, epoch)
 	})
 	if err != nil {
-		return fmt.Errorf("settle %s: %w", reg, err)
+		return fmt.Errorf("repair %s: %w", reg, err)
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (o *docOp) swap(ctx context.Context) (Document, error) {
 			return Document{}, err
 		}
 		if doc.Version+1 != o.want.Version {
-			return o.settle(doc, v.accepted)
+			return o.conclude(doc, v.accepted)
 		}
 	}
 	found, epoch, err := o.prepare(ctx)
@@ -200,12 +200,12 @@ func (o *docOp) swap(ctx context.Context) (Document, error) {
 	if err != nil || mine {
 		return doc, err
 	}
-	return o.settle(doc, found.Accepted)
+	return o.conclude(doc, found.Accepted)
 }
 
-// settle says what a confirmed document means for the swap if its version is not the one
+// conclude says what a confirmed document means for the swap if its version is not the one
 // to be replaced.
-func (o *docOp) settle(doc Document, accepted seq.Epoch) (Document, error) {
+func (o *docOp) conclude(doc Document, accepted seq.Epoch) (Document, error) {
 	switch {
 	case slices.Contains(o.mine, accepted):
 		return doc, nil

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 func TestADocumentIsSwappedFromVersionToVersion(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 // spy keeps what a store is asked.
@@ -127,7 +127,7 @@ func TestEveryOperationGoesOverToANewerList(t *testing.T) {
 			_, err := g.SwapDocument(ctx, me, routes, 0, []byte("x"))
 			return err
 		},
-		"settle": func(ctx context.Context, g *Group) error { return g.SettleDocument(ctx, me, routes) },
+		"repair": func(ctx context.Context, g *Group) error { return g.RepairDocument(ctx, me, routes) },
 		"probe":  func(ctx context.Context, g *Group) error { return g.Probe(ctx, me, []seq.Register{section})[0].Err },
 	} {
 		for _, told := range []bool{true, false} {
@@ -175,10 +175,10 @@ func TestEveryOperationGoesOverToANewerList(t *testing.T) {
 	}
 }
 
-func TestASettledDocumentIsAtWStoresWhateverWasAccepted(t *testing.T) {
+func TestARepairedDocumentIsAtWStoresWhateverWasAccepted(t *testing.T) {
 	g, fakes := cluster(t, 3, true, routes)
-	if err := g.SettleDocument(t.Context(), me, routes); err != nil {
-		t.Errorf("nothing to settle: %v", err)
+	if err := g.RepairDocument(t.Context(), me, routes); err != nil {
+		t.Errorf("nothing to repair: %v", err)
 	}
 	g.sent.Wait()
 	if n := fakes[0].count("step"); n != 0 {
@@ -189,7 +189,7 @@ func TestASettledDocumentIsAtWStoresWhateverWasAccepted(t *testing.T) {
 	for _, f := range fakes[:2] {
 		f.set(routes, Result{Promised: epoch(5, other), Accepted: epoch(5, other), Max: 7, Payload: body})
 	}
-	if err := g.SettleDocument(t.Context(), me, routes); err != nil {
+	if err := g.RepairDocument(t.Context(), me, routes); err != nil {
 		t.Fatal(err)
 	}
 	g.sent.Wait()
@@ -200,14 +200,14 @@ func TestASettledDocumentIsAtWStoresWhateverWasAccepted(t *testing.T) {
 		}
 	}
 	if have < 2 {
-		t.Errorf("%d stores have it under the settler's epoch, want 2 or more", have)
+		t.Errorf("%d stores have it under the repairer's epoch, want 2 or more", have)
 	}
 	fakes[1].always(fault{before: errDropped})
 	fakes[2].always(fault{before: errDropped})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := g.SettleDocument(ctx, me, routes); err == nil {
-		t.Error("settled at one store of three")
+	if err := g.RepairDocument(ctx, me, routes); err == nil {
+		t.Error("repaired at one store of three")
 	}
 }
 

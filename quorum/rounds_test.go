@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 // version is a store's state of a document, accepted under that round.
@@ -117,7 +117,7 @@ func TestAPayloadThatIsNoDocumentStays(t *testing.T) {
 			_, err := g.SwapDocument(t.Context(), me, routes, 0, []byte("x"))
 			return err
 		},
-		"settle": func(g *Group) error { return g.SettleDocument(t.Context(), me, routes) },
+		"repair": func(g *Group) error { return g.RepairDocument(t.Context(), me, routes) },
 	} {
 		for _, at := range []int{3, 1} {
 			g, fakes := cluster(t, 3, true, routes)
@@ -134,7 +134,7 @@ func TestAPayloadThatIsNoDocumentStays(t *testing.T) {
 			if n := fakes[0].count("step"); n != 0 {
 				t.Errorf("%s at %d stores: %d steps over it", name, at, n)
 			}
-			if n := fakes[0].count("prepare"); at == 3 && name != "settle" && n != 0 {
+			if n := fakes[0].count("prepare"); at == 3 && name != "repair" && n != 0 {
 				t.Errorf("%s: %d prepares although the stores agree", name, n)
 			}
 		}
@@ -158,8 +158,8 @@ func TestARefusalEndsAnOperationAndIsNoRace(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := g.SettleDocument(ctx, me, routes); !errors.Is(err, ErrRefused) {
-		t.Errorf("settle: got %v", err)
+	if err := g.RepairDocument(ctx, me, routes); !errors.Is(err, ErrRefused) {
+		t.Errorf("repair: got %v", err)
 	}
 	g.sent.Wait()
 	if p, s := fakes[0].count("prepare"), fakes[0].count("step"); p != 1 || s != 0 {
@@ -234,7 +234,7 @@ func TestASessionOutbidsAtOnceWhatItHasSeen(t *testing.T) {
 	}
 	g.sent.Wait()
 	before := fakes[0].count("prepare")
-	if err := g.SettleDocument(t.Context(), other, routes); err != nil {
+	if err := g.RepairDocument(t.Context(), other, routes); err != nil {
 		t.Fatal(err)
 	}
 	g.sent.Wait()
@@ -245,7 +245,7 @@ func TestASessionOutbidsAtOnceWhatItHasSeen(t *testing.T) {
 
 func TestASwapThatLostToAnOlderVersionIsAConflict(t *testing.T) {
 	o := &docOp{want: Document{Version: 5, Body: []byte("mine")}, mine: []seq.Epoch{epoch(8, me)}}
-	if doc, err := o.settle(Document{Version: 3}, epoch(9, other)); !errors.Is(err, seq.ErrConflict) || doc.Version != 3 {
+	if doc, err := o.conclude(Document{Version: 3}, epoch(9, other)); !errors.Is(err, seq.ErrConflict) || doc.Version != 3 {
 		t.Errorf("got %v, %v", doc, err)
 	}
 }

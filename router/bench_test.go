@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/router"
-	"github.com/seqsvr/seqsvr/tests/clienttest"
+	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
 )
 
 // BenchmarkHTTP is a call over a kept connection, from 32 callers at once.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/router"
-	"github.com/seqsvr/seqsvr/tests/clienttest"
+	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
 )
 
 // look asks a router's console for a part of a snapshot.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/router"
-	"github.com/seqsvr/seqsvr/tests/clienttest"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // requests are what TestOddRequestsAndHalvesAreBorne cuts, joins and changes.

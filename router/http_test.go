@@ -13,7 +13,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/clienttest"
+	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
 )
 
 // do makes one request and gives status, headers and the JSON object of the answer.

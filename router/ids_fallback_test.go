@@ -8,7 +8,7 @@ import (
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/router"
-	"github.com/seqsvr/seqsvr/tests/clienttest"
+	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
 )
 
 func TestARouterMakesIDsItselfWhileNoAllocSvrAnswers(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/clienttest"
-	"github.com/seqsvr/seqsvr/tests/waits"
+	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
+	"github.com/seqsvr/seqsvr/tests/kit/waits"
 )
 
 // gauge is the value of a metric without labels.

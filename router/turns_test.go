@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 func TestBatchesThatShareAKeyAreForwardedOneAfterTheOther(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 // listDisk keeps the member list, and nothing else.

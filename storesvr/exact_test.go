@@ -20,7 +20,7 @@ import (
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
 	"github.com/seqsvr/seqsvr/storesvr/journal"
-	"github.com/seqsvr/seqsvr/tests/sessiontest"
+	"github.com/seqsvr/seqsvr/tests/kit/sessiontest"
 )
 
 // noExact is the disk of a cluster without an exact space.

@@ -16,7 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
-	"github.com/seqsvr/seqsvr/tests/sessiontest"
+	"github.com/seqsvr/seqsvr/tests/kit/sessiontest"
 )
 
 // speaking is the context of a call by a build of that protocol.

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
-	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/allocsvr/nodes"
 	"github.com/seqsvr/seqsvr/allocsvr/owner"
 	"github.com/seqsvr/seqsvr/allocsvr/ownership"
@@ -50,9 +50,9 @@ type Admin struct {
 	Clock        clock.Clock
 	// Refused counts what the node refuses. If nil, nothing is known.
 	Refused   *rpc.Refused
-	Exposed   bool                   // other machines reach this node in plaintext
-	Keys      func() keyhash.Entries // in use on this node; if nil, seq.HashKey hashes all keys
-	KeyHashes *keyhash.Document      // the stores' copy
+	Exposed   bool                        // other machines reach this node in plaintext
+	Keys      func() documents.KeyEntries // in use on this node; if nil, seq.HashKey hashes all keys
+	KeyHashes *documents.Keys             // the stores' copy
 	Growth    Growth
 	// ClockAhead calls quorum.Leases.ClockAhead. If nil, nothing is known.
 	ClockAhead func() (time.Duration, bool)
@@ -164,7 +164,7 @@ func (s *Admin) owners(ctx context.Context) (holdings, error) {
 	return o, nil
 }
 
-// members is the membership view beside the stores' sessions.
+// members returns the membership view beside the stores' sessions.
 func (s *Admin) members(t *arbiter.Table, o holdings) []*pb.MemberStatus {
 	byName := map[string]*pb.MemberStatus{}
 	var out []*pb.MemberStatus
@@ -281,7 +281,7 @@ func (s *Admin) Events(ctx context.Context, req *pb.EventsRequest) (*pb.EventsRe
 	return reply, nil
 }
 
-// changed is the reply to a change of the table.
+// changed returns the reply to a change of the table.
 func changed(c arbiter.Change, err error) (*pb.ChangeReply, error) {
 	if err != nil {
 		return nil, err
@@ -313,8 +313,8 @@ func (s *Admin) Rebalance(ctx context.Context, _ *pb.RebalanceRequest) (*pb.Chan
 
 // keyHashes returns the hash of the string keys of each space on this node. If latest is not nil, it adds
 // the stores' hash.
-func (s *Admin) keyHashes(latest keyhash.Entries) []*pb.KeyHash {
-	spaces, keys := s.Sections.Mapping().Spaces, keyhash.Entries{}
+func (s *Admin) keyHashes(latest documents.KeyEntries) []*pb.KeyHash {
+	spaces, keys := s.Sections.Mapping().Spaces, documents.KeyEntries{}
 	if s.Keys != nil {
 		keys = s.Keys()
 	}
@@ -341,7 +341,7 @@ func (s *Admin) Rehash(ctx context.Context, req *pb.RehashRequest) (*pb.RehashRe
 	if err := hash.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", seq.ErrBadArgument, err)
 	}
-	if err := keyhash.Changeable(space); err != nil {
+	if err := documents.Rehashable(space); err != nil {
 		return nil, err
 	}
 	err = s.Routes.Record(ctx, []arbiter.Event{{Kind: "rehash", Subject: "space " + space.Name,

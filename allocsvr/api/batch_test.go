@@ -13,7 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/process/tracing"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 // someKeys is a message of n keys, 64 apart: each in a block of its own.

@@ -12,7 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// requestsOf are the requests of a batch of an exact space, one a key; nil if they have no ids.
+// requestsOf returns the requests of a batch of an exact space, one a key. If they have no ids, it returns nil.
 // seq.ErrIDNotKept, seq.ErrBadArgument.
 func requestsOf(space *seq.Space, ids [][]byte, sent []int64) ([]section.Request, error) {
 	if len(ids) == 0 {
@@ -31,7 +31,7 @@ func requestsOf(space *seq.Space, ids [][]byte, sent []int64) ([]section.Request
 	return out, nil
 }
 
-// requestOf is the request of a call for one key.
+// requestOf returns the request of a call for one key.
 func requestOf(space *seq.Space, req *pb.NextRequest) ([]section.Request, error) {
 	if req.RequestId == nil {
 		return nil, nil

@@ -33,7 +33,7 @@ func drawnMessage(draw *rand.Rand) *pb.BatchNextRequest {
 	return req
 }
 
-// answerTo is the text of what a call answers.
+// answerTo returns the text of what a call answers.
 func answerTo(ctx context.Context, c *nextCall, s *Sequence, req *pb.BatchNextRequest) string {
 	if err := c.begin(s, false, req); err != nil {
 		return err.Error()

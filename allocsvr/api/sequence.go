@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
-	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -26,7 +26,7 @@ type Sequence struct {
 	Zone        string // of this node, if it is known
 	Sections    *section.Table
 	RouteTable  *arbiter.Routes
-	Sets        *setdocs.Docs
+	Sets        *documents.Sets
 	Limits      *Limits
 	Keys        func() seq.KeyHashers // if nil, seq.HashKey hashes all keys
 	// Unheard is called when a request names an unknown space, because the cluster may have added it. The

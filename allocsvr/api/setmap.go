@@ -145,7 +145,7 @@ func (s *Sets) edit(req *pb.ChangeSetMapRequest) (func(now sets.Map, began *sets
 	return nil, event, fmt.Errorf("%w: no change of the map of Sets, expected add, begin, arrive, abort, number or settle", seq.ErrBadArgument)
 }
 
-// settle is the change that notes where sections were found to be.
+// settle returns the change that notes where sections were found to be.
 func (s *Sets) settle(req *pb.ChangeSetMapRequest_Settle, event arbiter.Event) (func(now sets.Map, began *sets.Move) (sets.Map, bool, error), arbiter.Event, error) {
 	where := make(map[seq.SectionID]uint32)
 	for _, run := range req.GetRuns() {

@@ -8,11 +8,10 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
 	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
-	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
 	"github.com/seqsvr/seqsvr/allocsvr/owner"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
-	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -28,17 +27,17 @@ type Sets struct {
 	// Incarnation is the life of the cluster. If it is not known, replies leave it out.
 	Incarnation seq.Incarnation
 	Name        string // of this node
-	Docs        *setdocs.Docs
+	Docs        *documents.Sets
 	Sections    *section.Table
 	Moves       *owner.Moves
 	Routes      *arbiter.Routes
-	Keyhash     *keyhash.Document
+	Keyhash     *documents.Keys
 	IDs         IDs
 	// Room is the number of bytes that the counters of one answer may take. Zero means the size of a
 	// message.
 	Room owner.Room
 	// Rehash makes this node hash string keys in a new way. The node must own no section.
-	Rehash func(keyhash.Entries) error
+	Rehash func(documents.KeyEntries) error
 	// Require keeps builds that do not know Sets out of the cluster, durably. If nil, the cluster has no
 	// such builds.
 	Require func(ctx context.Context) error

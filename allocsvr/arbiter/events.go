@@ -55,7 +55,7 @@ func (r *Routes) Record(ctx context.Context, events []Event) error {
 	return nil
 }
 
-// Events are the log of decisions, the latest last.
+// Events returns the log of decisions, the latest last.
 func (r *Routes) Events(ctx context.Context) ([]Event, error) {
 	log, _, err := r.loadEvents(ctx)
 	return log, err

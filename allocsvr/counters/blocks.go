@@ -45,10 +45,10 @@ func (s *slot) bitmap() uint64 {
 	return s.word
 }
 
-// len is the number of UIDs of the block that are present.
+// len returns the number of UIDs of the block that are present.
 func (s *slot) len() int { return bits.OnesCount64(s.bitmap()) }
 
-// room is the number of words that a packed block of n counters takes up. It
+// room returns the number of words that a packed block of n counters takes up. It
 // depends on n alone, so that no capacity has to be stored.
 func room(n int) int {
 	switch {

@@ -47,7 +47,7 @@ func (t *Table) Fold(from, slots int, before uint32, highest uint64) Folded {
 	return f
 }
 
-// highest is the largest counter of a block.
+// highest returns the largest counter of a block.
 func (t *Table) highest(s *slot) (high uint64) {
 	t.each(s, func(_, value uint64) bool {
 		high = max(high, value)

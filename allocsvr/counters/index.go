@@ -26,7 +26,7 @@ func mix(x uint64) uint64 {
 	return x
 }
 
-// home is the index at which the search for block begins, for len(x) > 0.
+// home returns the index at which the search for block begins, for len(x) > 0.
 func (x index) home(block uint64) int {
 	hi, _ := bits.Mul64(mix(block^seed), uint64(len(x)))
 	return int(hi)

@@ -1,5 +1,5 @@
-// Package documents holds one compare-and-swap document of the stores as a node knows it, such as the
-// catalogue of tags or the namespaces.
+// Package documents holds the compare-and-swap documents of the stores as a node knows them: one of any kind
+// (Document), how string keys are hashed (Keys), the Sets (Sets), and the spaces that were added (Spaces).
 //
 // It guarantees that
 //
@@ -10,6 +10,7 @@
 //   - Change keeps every change of other writers. It edits the version that it has loaded, and
 //     begins again if that is no longer the newest version.
 //
-// What belongs here: loading, sharing loads, swapping until it is decided. What does not: the contents of a
-// document, and registers that are owned (package ownership).
+// What belongs here: loading, sharing loads, swapping until it is decided, and the contents of the
+// documents of string keys, Sets and spaces. What does not: the rules of Sets (package sets), hashing
+// (package seq), tags and namespaces (their packages), and registers that are owned (package ownership).
 package documents

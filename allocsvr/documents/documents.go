@@ -175,3 +175,11 @@ func (d *Document[T]) Change(ctx context.Context, edit func(now T, doubt bool) (
 		}
 	}
 }
+
+// upgrade says what to do about stores that have no such document.
+func upgrade(err error) error {
+	if errors.Is(err, seq.ErrUnknownRegister) {
+		return fmt.Errorf("%w: upgrade the stores first", err)
+	}
+	return err
+}

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/documents"
+	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/memstore"
 )
 
 // stores have one document. The swaps end as swaps says, in turn, and then well.
@@ -59,6 +61,21 @@ func (s *stores) SwapDocument(_ context.Context, _ seq.Session, _ seq.Register, 
 		return quorum.Document{}, quorum.ErrUnknownOutcome
 	}
 	return s.doc, nil
+}
+
+// cluster is stores in memory.
+type cluster struct {
+	t      *testing.T
+	stores *memstore.Cluster
+}
+
+func newCluster(t *testing.T, spaces ...seq.Space) *cluster {
+	t.Helper()
+	m, err := seq.NewMapping(spaces...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &cluster{t, memstore.New(3, m, clock.Boot(), time.Second)}
 }
 
 func inBubble(t *testing.T, test func(t *testing.T, s *stores, d *documents.Document[string], told *[]string)) {

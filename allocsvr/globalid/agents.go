@@ -23,7 +23,7 @@ type agents struct {
 	n     int // names in known, also one for all others; guarded by mu
 }
 
-// counter is the counter of an agent: seq.ErrBadArgument for what is no name.
+// counter returns the counter of an agent: seq.ErrBadArgument for what is no name.
 func (a *agents) counter(name string) (*atomic.Uint64, error) {
 	if err := seq.CheckAgent(name); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (a *agents) counter(name string) (*atomic.Uint64, error) {
 	return c.(*atomic.Uint64), nil
 }
 
-// counts are the IDs by agent since start.
+// counts returns the IDs by agent since start.
 func (a *agents) counts() map[string]uint64 {
 	out := map[string]uint64{}
 	a.known.Range(func(name, c any) bool {

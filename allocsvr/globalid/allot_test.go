@@ -17,7 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 	"github.com/seqsvr/seqsvr/snowflake"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 // group is Sets: clusters with the same clocks, of which the first is the root.
@@ -117,7 +117,7 @@ func only(w snowflake.Worker) func(*Config) {
 	return func(c *Config) { c.Node.Worker = &w }
 }
 
-// has are the worker ids that a Set other than the root may use, or, of the root, those that it
+// has returns the worker ids that a Set other than the root may use, or, of the root, those that it
 // may not.
 func (g *group) has(set int, namespace string) (out []snowflake.Worker) {
 	for _, n := range g.sets[set].all() {

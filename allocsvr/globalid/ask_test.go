@@ -11,7 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/workers"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 func TestAFloodOfUnknownNamespacesIsNotOneForTheRoot(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 // ledger collects all IDs that were ever handed out.
@@ -141,7 +141,7 @@ func killsRestartsClockJumpsAndExhaustion(t *testing.T) {
 	t.Logf("%d ids, %d times exhausted", book.n, exhausted)
 }
 
-// seedOf is the kept seed of a drill, or another that SEED gives.
+// seedOf returns the kept seed of a drill, or another that SEED gives.
 func seedOf(t *testing.T) uint64 {
 	t.Helper()
 	seed := uint64(1)

@@ -193,7 +193,7 @@ func (s *store) Release(_ context.Context, req quorum.ReleaseRequest) (string, e
 	return s.uuid, err
 }
 
-// max is the highest mark of a worker register at any store.
+// max returns the highest mark of a worker register at any store.
 func (c *cluster) max(reg seq.Register) uint64 {
 	m := uint64(0)
 	for _, s := range c.stores {

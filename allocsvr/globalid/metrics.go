@@ -25,7 +25,7 @@ var (
 	mEndsSoon  = telemetry.Gauge("snowflake_layout_ends_soon", "1 within a year of the layout's end, and after it.", "namespace")
 )
 
-// Send gives the metrics of the namespaces that were asked for at this node.
+// Send sends the metrics of the namespaces that were asked for at this node.
 func (s *Service) Send(ch chan<- prometheus.Metric) {
 	now := s.cfg.Wall()
 	for _, ns := range s.names.Known().All {

@@ -206,7 +206,7 @@ func (a *abroad) conflicts() (all []string) {
 	return all
 }
 
-// send gives the metrics.
+// send sends the metrics.
 func (a *abroad) send(ch chan<- prometheus.Metric) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

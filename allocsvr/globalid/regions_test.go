@@ -12,7 +12,7 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/snowflake"
-	"github.com/seqsvr/seqsvr/tests/textlog"
+	"github.com/seqsvr/seqsvr/tests/kit/textlog"
 )
 
 // region is a cluster of its own with one node, and what another one sees of it.

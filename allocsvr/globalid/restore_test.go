@@ -26,7 +26,7 @@ func (c *cluster) saved() map[seq.Register]acceptor.State {
 	return out
 }
 
-// restored is the cluster of a new era: of what was saved, with floors as far beyond the
+// restored returns the cluster of a new era: of what was saved, with floors as far beyond the
 // clock as its stores take marks. The old one's stores are gone.
 func (c *cluster) restored(t *testing.T, saved map[seq.Register]acceptor.State) *cluster {
 	t.Helper()

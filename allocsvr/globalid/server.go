@@ -188,7 +188,7 @@ func (v server) PutNamespace(ctx context.Context, req *pb.SnowflakePutNamespaceR
 	return v.told(ctx, ns)
 }
 
-// told is the answer to a change, once it is in effect as far as nodes can be told.
+// told returns the answer to a change, once it is in effect as far as nodes can be told.
 func (v server) told(ctx context.Context, ns namespaces.Namespace) (*pb.SnowflakeNamespace, error) {
 	e, err := v.s.workers.Told(ctx, ns.Name)
 	if err != nil {
@@ -289,7 +289,7 @@ func layoutToProto(l snowflake.Layout, now time.Time) *pb.SnowflakeLayout {
 	}
 }
 
-// layoutOf is the layout that a request means: by itself, or by its namespace.
+// layoutOf returns the layout that a request means: by itself, or by its namespace.
 func (v server) layoutOf(ctx context.Context, layout string, ref namespaces.Ref) (snowflake.Layout, error) {
 	if layout != "" {
 		return namespaces.ParseReadable(layout)
@@ -335,7 +335,7 @@ func encodingOf(name string) (snowflake.Encoding, error) {
 	return e, namespaces.Reading.Name(err)
 }
 
-// idOf is the ID of a request: seq.ErrBadID, seq.ErrBadArgument.
+// idOf returns the ID of a request: seq.ErrBadID, seq.ErrBadArgument.
 func idOf(req *pb.SnowflakeDecodeRequest, l snowflake.Layout) (snowflake.ID, error) {
 	e, err := encodingOf(req.Encoding)
 	if err != nil {
@@ -351,7 +351,7 @@ func idOf(req *pb.SnowflakeDecodeRequest, l snowflake.Layout) (snowflake.ID, err
 	return 0, fmt.Errorf("%w: neither number nor text", seq.ErrBadID)
 }
 
-// partsOf are the parts of a request: seq.ErrBadID, seq.ErrTimeExhausted.
+// partsOf returns the parts of a request: seq.ErrBadID, seq.ErrTimeExhausted.
 func partsOf(l snowflake.Layout, req *pb.SnowflakeComposeRequest) (snowflake.Parts, error) {
 	p := snowflake.Parts{
 		Datacenter: snowflake.Datacenter(req.DatacenterId), Worker: snowflake.Worker(req.WorkerId), Sequence: req.Sequence,

@@ -16,7 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/exact"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 const (
@@ -179,7 +179,7 @@ func (s *stores) describe(i int) string {
 	return s.copies[i].Borrow().Describe()
 }
 
-// last is the last number of the UID at a store.
+// last returns the last number of the UID at a store.
 func (s *stores) last(i int) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

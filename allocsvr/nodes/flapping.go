@@ -110,7 +110,7 @@ func (f *flapping) inherit(name string, now time.Duration) {
 	}
 }
 
-// current is the node's session that was heard of last; 0 if there is none.
+// current returns the node's session that was heard of last; 0 if there is none.
 func (f *flapping) current(name string) (id seq.Session) {
 	for s, p := range f.sessions {
 		if p.name == name && (id == 0 || p.freeAt > f.sessions[id].freeAt) {

@@ -198,7 +198,7 @@ func (t *Template) saysItsPeriod() error {
 	return nil
 }
 
-// Last is the largest count that the template has digits for.
+// Last returns the largest count that the template has digits for.
 func (t *Template) Last() uint64 { return t.last }
 
 // Period names the period of a moment: 20261123, 202611, 2026 or ever.
@@ -215,7 +215,7 @@ func (t *Template) Period(at time.Time) string {
 	return "ever"
 }
 
-// Text is the number of a count, 1 to Last, at a moment.
+// Text returns the number of a count, 1 to Last, at a moment.
 func (t *Template) Text(at time.Time, count uint64) string {
 	at = at.In(t.zone)
 	var b []byte

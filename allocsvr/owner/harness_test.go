@@ -17,7 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
-	"github.com/seqsvr/seqsvr/tests/sessiontest"
+	"github.com/seqsvr/seqsvr/tests/kit/sessiontest"
 )
 
 // owned is an Owner whose node owns section 0, without a goroutine of its own: its stores,
@@ -102,7 +102,7 @@ func (o *owned) must(n uint32) (last uint64) {
 	return t.Out().Last[0]
 }
 
-// refused is the error of a request that waits for nothing; a wait ends at once.
+// refused returns the error of a request that waits for nothing; a wait ends at once.
 func (o *owned) refused(t *section.Taking) error {
 	o.t.Helper()
 	ctx, cancel := context.WithCancel(o.t.Context())

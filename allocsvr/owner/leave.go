@@ -147,7 +147,7 @@ func (g *giver) successors(v nodes.View) map[string][]seq.SectionID {
 	return groups
 }
 
-// successor is the first live candidate of the table, or else any live node.
+// successor returns the first live candidate of the table, or else any live node.
 func (g *giver) successor(t *arbiter.Table, id seq.SectionID, v nodes.View) string {
 	if t != nil {
 		for _, i := range t.Place(id).Candidates() {

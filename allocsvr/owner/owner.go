@@ -35,7 +35,7 @@ type Peers interface {
 	Take(ctx context.Context, addr string, to seq.Session, ids []seq.SectionID) (owned []seq.SectionID, err error)
 }
 
-// Record is the document of the sections that this Set has. setdocs.Docs keeps it.
+// Record is the document of the sections that this Set has. documents.Sets keeps it.
 type Record interface {
 	Known() sets.Record                            // as this node has seen it
 	Load(ctx context.Context) (sets.Record, error) // as it is now

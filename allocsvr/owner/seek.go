@@ -11,7 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// heir is the node that should take the section: its owner by the table, or the
+// heir returns the node that should take the section: its owner by the table, or the
 // first standby that is alive once the owner is not, and does not leave.
 func (o *Owner) heir(t *arbiter.Table, id seq.SectionID, v nodes.View, now time.Duration) string {
 	for k, i := range t.Place(id).Candidates() {

@@ -11,7 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/ownership/ownershiptest"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/sessiontest"
+	"github.com/seqsvr/seqsvr/tests/kit/sessiontest"
 )
 
 var ownSession, otherSession = sessiontest.Session(0xa), sessiontest.Session(0xb)
@@ -101,7 +101,7 @@ func (o *owned) must(n uint32) (last uint64) {
 	return t.out.Last[0]
 }
 
-// refused is the error of a request that waits for nothing; a wait ends at once.
+// refused returns the error of a request that waits for nothing; a wait ends at once.
 func (o *owned) refused(t *Taking) error {
 	o.t.Helper()
 	ctx, cancel := context.WithCancel(o.t.Context())

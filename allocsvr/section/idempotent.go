@@ -34,7 +34,7 @@ func (t *Table) Lookup(ctx context.Context, space *seq.Space, key seq.Counter, i
 	return t.logged.find.Ask(ctx, space.SectionOf(key.Place), func(g *logs.Log) (logs.Ticket, error) { return g.Lookup(ctx, key.UID, id) })
 }
 
-// logOf is the log of a section that is owned, waiting for it as long as ctx lasts.
+// logOf returns the log of a section that is owned, waiting for it as long as ctx lasts.
 func (t *Table) logOf(ctx context.Context, id seq.SectionID) (*logs.Log, error) {
 	c := t.Section(id)
 	for {

@@ -63,7 +63,7 @@ func (s *cells) later(id seq.SectionID) *Section {
 	panic(fmt.Sprintf("section %d of %d", id, s.Len()))
 }
 
-// all are the sections in order.
+// all returns the sections in order.
 func (s *cells) all() iter.Seq[*Section] {
 	return func(yield func(*Section) bool) {
 		for _, cells := range slices.Concat([][]Section{s.array}, s.layout.Load().later) {
@@ -108,7 +108,7 @@ func (s *cells) put(space *seq.Space, cells []Section) {
 	}
 }
 
-// spaces is the mapping of all in room, to which nothing can be appended.
+// spaces returns the mapping of all in room, to which nothing can be appended.
 func (s *cells) spaces() seq.Mapping {
 	return seq.Mapping{Spaces: s.room[:len(s.room):len(s.room)]}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// plus is the table's mapping with a space added.
+// plus returns the table's mapping with a space added.
 func (o *owned) plus(s seq.Space) seq.Mapping {
 	o.t.Helper()
 	m, _, err := o.Mapping().Add(s)

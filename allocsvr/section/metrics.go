@@ -52,7 +52,7 @@ func newStats(spaces int) stats {
 	return stats{numbers: make([]atomic.Uint64, spaces), batches: telemetry.Sizes(), takes: telemetry.Durations()}
 }
 
-// total is the numbers of all spaces.
+// total returns the numbers of all spaces.
 func (s *stats) total() (n uint64) {
 	for i := range s.numbers {
 		n += s.numbers[i].Load()
@@ -92,7 +92,7 @@ func (t *Taking) observe() {
 	s.batches.Add(uint64(len(t.keys.UIDs)), t.weight)
 }
 
-// Send gives the metrics: the state of all sections, and the counters.
+// Send sends the metrics: the state of all sections, and the counters.
 func (t *Table) Send(ch chan<- prometheus.Metric) {
 	for i, s := range t.Mapping().Spaces {
 		mNumbers.Send(ch, float64(t.stats.numbers[i].Load()), s.Name)

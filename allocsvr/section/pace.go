@@ -34,7 +34,7 @@ func newPace(s *seq.Space) pace {
 	return pace{least: least, most: most, step: least}
 }
 
-// next is the step to ask for now that the section's highest number is high, which
+// next returns the step to ask for now that the section's highest number is high, which
 // never falls.
 func (p *pace) next(high uint64, now time.Duration) uint64 {
 	if p.known {

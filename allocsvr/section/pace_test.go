@@ -14,7 +14,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/ownership/ownershiptest"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 func TestAStepStaysInItsBoundsAndInProportionToTheUse(t *testing.T) {

@@ -26,7 +26,7 @@ const (
 	Sealed
 )
 
-// String is the state in one word.
+// String returns the state in one word.
 func (s State) String() string { return [...]string{"absent", "acquiring", "owned", "sealed"}[s] }
 
 // Section is one section in memory. Safe for concurrent use. A take of a number reads two cache lines of 64
@@ -84,7 +84,7 @@ func (c *Section) State() State {
 	return c.state
 }
 
-// Successor is the gRPC address of the node that the section was handed to, or that is
+// Successor returns the gRPC address of the node that the section was handed to, or that is
 // still to hand it over to this one; empty if none is known.
 func (c *Section) Successor() string {
 	c.mu.Lock()

@@ -32,7 +32,7 @@ func (t *Table) Views() []View {
 	return out
 }
 
-// View is the section now; false if it is neither owned nor sealed.
+// View returns the section now; false if it is neither owned nor sealed.
 func (c *Section) View() (v View, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -55,12 +55,12 @@ func (b *buffers) limit(t Tag) {
 	b.last = t.last()
 }
 
-// above is the number above which an era that begins at some number starts the tag. The
+// above returns the number above which an era that begins at some number starts the tag. The
 // eras before may have begun at the same start, and neither that nor what they handed out
 // from there need be in the backup.
 func (t Tag) above(era uint64) uint64 { return era + t.Start - 1 }
 
-// low is the number above which the next one is.
+// low returns the number above which the next one is.
 func (b *buffers) low() uint64 { return max(b.cur, b.floor) }
 
 // fits reports whether n more numbers end at or below the last.
@@ -85,7 +85,7 @@ func (b *buffers) turn(now time.Duration) {
 	b.from, b.end, b.since = b.end, b.confirmed, now
 }
 
-// tune is the step after a segment that lasted so long.
+// tune returns the step after a segment that lasted so long.
 func tune(step uint64, lasted time.Duration, least, most uint64) uint64 {
 	switch {
 	case lasted < shortLived:

@@ -50,7 +50,7 @@ func (t Tag) plain() error {
 	return fmt.Errorf("%w: tag %q has the template %q: expected a call for numbers", seq.ErrBadArgument, t.Name, t.Format.Template)
 }
 
-// last is the largest number of the tag.
+// last returns the largest number of the tag.
 func (t Tag) last() uint64 {
 	if form, err := t.Format.Parse(); err == nil {
 		return form.Last()
@@ -143,7 +143,7 @@ func (t tags) list() []Tag {
 	return slices.SortedFunc(maps.Values(t), func(a, b Tag) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// with is the catalogue with one entry put in.
+// with returns the catalogue with one entry put in.
 func (t tags) with(entry Tag) (tags, error) {
 	next := maps.Clone(t)
 	next[entry.Name] = entry

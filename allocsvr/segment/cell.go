@@ -22,7 +22,7 @@ const (
 	owned
 )
 
-// String is the state in one word.
+// String returns the state in one word.
 func (s state) String() string { return [...]string{"absent", "acquiring", "owned"}[s] }
 
 // errInvariant: I6 would be broken; the process must stop before it hands out

@@ -127,7 +127,7 @@ func (f *fakeStores) depose(tag string) {
 	r.promised, r.holder = seq.Epoch{Round: r.promised.Round + 1, Session: 99}, seq.Epoch{}
 }
 
-// barred is the outcome for a session that another's lease keeps out. Needs f.mu.
+// barred returns the outcome for a session that another's lease keeps out. Needs f.mu.
 func (f *fakeStores) barred(r *register, s seq.Session) (quorum.Outcome, bool) {
 	left := f.end(r.holder.Session) - f.clock.Now()
 	if r.holder.IsZero() || r.holder.Session == s || left <= 0 {

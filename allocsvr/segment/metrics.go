@@ -28,7 +28,7 @@ func (s *Service) count(n uint32, err error) {
 	s.numbers.Add(uint64(n))
 }
 
-// Send gives the metrics of the tags, by no tag's name: there may be very many.
+// Send sends the metrics of the tags, by no tag's name: there may be very many.
 func (s *Service) Send(ch chan<- prometheus.Metric) {
 	mNumbers.Send(ch, float64(s.numbers.Load()))
 	mTakes.Send(ch, float64(s.takes.Load()))

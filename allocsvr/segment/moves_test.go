@@ -13,7 +13,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 func TestNoNumberIsHandedOutTwiceUnderFaultsAndMoves(t *testing.T) {

@@ -125,7 +125,7 @@ func (s *Service) ShowNumber(ctx context.Context, name string) (Preview, error) 
 	return p, nil
 }
 
-// stands is the number above which the next one of a place is.
+// stands returns the number above which the next one of a place is.
 func (s *Service) stands(ctx context.Context, entry Tag, at place) (uint64, error) {
 	s.mu.Lock()
 	c := s.cells[at.String()]

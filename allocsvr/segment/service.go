@@ -241,7 +241,7 @@ func (s *Service) all() []*cell {
 // period, whose names no plain tag can have.
 type place struct{ tag, period string }
 
-// String is the name of the register.
+// String returns the name of the register.
 func (p place) String() string {
 	if p.period == "" {
 		return p.tag

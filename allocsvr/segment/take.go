@@ -156,7 +156,7 @@ func (s *Service) reread(ctx context.Context, c *cell) error {
 	return nil
 }
 
-// locked is the cell of a place, with its mu held.
+// locked returns the cell of a place, with its mu held.
 func (s *Service) locked(ctx context.Context, at place) (*cell, error) {
 	for {
 		c, err := s.cell(ctx, at)
@@ -171,7 +171,7 @@ func (s *Service) locked(ctx context.Context, at place) (*cell, error) {
 	}
 }
 
-// full is the error for numbers that do not fit. Needs c.mu.
+// full returns the error for numbers that do not fit. Needs c.mu.
 func (c *cell) full() error {
 	if c.period == "" {
 		return fmt.Errorf("stands at %d: %w", c.buffers.low(), seq.ErrOverflow)
@@ -179,7 +179,7 @@ func (c *cell) full() error {
 	return fmt.Errorf("period %s stands at %d of %d: %w", c.period, c.buffers.low(), c.buffers.last, seq.ErrNumbersUsedUp)
 }
 
-// late is the error of a request whose time ended while it waited. Needs c.mu.
+// late returns the error of a request whose time ended while it waited. Needs c.mu.
 func (c *cell) late(ctx context.Context) error {
 	what := "waiting for the next segment"
 	if c.state != owned {

@@ -41,7 +41,7 @@ func (s *Service) told(ctx context.Context, entry Tag) (later time.Duration, err
 	}
 }
 
-// holders are the sessions that hold the tag's registers.
+// holders returns the sessions that hold the tag's registers.
 func (s *Service) holders(ctx context.Context, entry Tag) (holders []seq.Session, err error) {
 	found := map[seq.Register]quorum.Outcome{}
 	if entry.plain() == nil {

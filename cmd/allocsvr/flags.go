@@ -123,7 +123,7 @@ func lines(texts []string) []string {
 	return out
 }
 
-// limits are the settings that an allocator takes while it serves.
+// limits returns the settings that an allocator takes while it serves.
 func limits(server *allocsvr.Server, now allocsvr.Config) map[string]func(string) error {
 	return daemon.Live(now, server.SetLimits, map[string]func(*allocsvr.Config, string) error{
 		"max-in-work":      func(c *allocsvr.Config, text string) (err error) { c.MaxInWork, err = strconv.Atoi(text); return },

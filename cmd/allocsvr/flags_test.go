@@ -16,7 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/helpaudit"
+	"github.com/seqsvr/seqsvr/tests/kit/helpaudit"
 )
 
 const example = "../../deploy/config/allocsvr.yaml"

@@ -16,8 +16,8 @@ import (
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/etcdtest"
-	"github.com/seqsvr/seqsvr/tests/sessiontest"
+	"github.com/seqsvr/seqsvr/tests/kit/etcdtest"
+	"github.com/seqsvr/seqsvr/tests/kit/sessiontest"
 )
 
 func TestARouterTakesEitherAllocSvrOrTheirEtcd(t *testing.T) {

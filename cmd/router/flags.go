@@ -70,7 +70,7 @@ func load(args []string, env func(string) (string, bool), stderr io.Writer) (*op
 	return o, daemon.Usage(o.checkSources())
 }
 
-// limits are the settings that a router takes while it serves.
+// limits returns the settings that a router takes while it serves.
 func limits(r *router.Router, now router.Config) map[string]func(string) error {
 	return daemon.LiveInts(now, r.SetLimits, map[string]func(*router.Config) *int{
 		"max-in-work":       func(c *router.Config) *int { return &c.MaxInWork },

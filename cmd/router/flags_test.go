@@ -13,7 +13,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/base/config"
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
-	"github.com/seqsvr/seqsvr/tests/helpaudit"
+	"github.com/seqsvr/seqsvr/tests/kit/helpaudit"
 )
 
 const example = "../../deploy/config/router.yaml"

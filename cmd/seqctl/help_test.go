@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"github.com/seqsvr/seqsvr/tests/helpaudit"
+	"github.com/seqsvr/seqsvr/tests/kit/helpaudit"
 )
 
 func TestTheHelpOfEveryVerbTellsUnitsDefaultsAndHowToCallIt(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
-	"github.com/seqsvr/seqsvr/tests/helpaudit"
+	"github.com/seqsvr/seqsvr/tests/kit/helpaudit"
 )
 
 const example = "../../deploy/config/storesvr.yaml"

@@ -72,7 +72,7 @@ func (o *serveOptions) serve(ctx context.Context) error {
 	})
 }
 
-// limits are the settings that a store takes while it serves.
+// limits returns the settings that a store takes while it serves.
 func limits(store *storesvr.Store, now storesvr.Config) map[string]func(string) error {
 	set := func(nearFull uint64, maxLease time.Duration) error {
 		err := store.SetLimits(nearFull, maxLease)

@@ -74,7 +74,7 @@ func TestOpenTelemetryStaysInOnePackage(t *testing.T) {
 			}
 			users[folder] = true
 			sdk := strings.Contains(target, "/sdk") || strings.Contains(target, "/exporters/")
-			if !under(folder, "internal/process/tracing") && folder != "tests/otlptest" || sdk && folder != "internal/process/tracing/otlp" {
+			if !under(folder, "internal/process/tracing") && folder != "tests/kit/otlptest" || sdk && folder != "internal/process/tracing/otlp" {
 				t.Errorf("%s imports %s", folder, target)
 			}
 		}

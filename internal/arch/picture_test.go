@@ -74,12 +74,12 @@ func drawn(t *testing.T) (boxes map[string]box, arrows []arrow, room func(folder
 	}
 	_, rest, _ := strings.Cut(string(text), "```\n+-")
 	drawing, rest, _ := strings.Cut("+-"+rest, "```\n")
-	_, table, _ := strings.Cut(rest, "| room | what it does | folders |\n|---|---|---|\n")
+	_, table, _ := strings.Cut(rest, "| room | folders |\n|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	rooms := map[string]string{}
 	for row := range strings.Lines(table) {
-		if cells := strings.Split(strings.TrimSpace(row), " | "); len(cells) == 3 {
-			for folder := range strings.SplitSeq(strings.TrimSuffix(cells[2], " |"), ", ") {
+		if cells := strings.Split(strings.TrimSpace(row), " | "); len(cells) == 2 {
+			for folder := range strings.SplitSeq(strings.TrimSuffix(cells[1], " |"), ", ") {
 				rooms[folder] = strings.TrimPrefix(cells[0], "| ")
 			}
 		}

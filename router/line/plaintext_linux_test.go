@@ -12,7 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/router/line"
 	"github.com/seqsvr/seqsvr/router/line/linetest"
 	"github.com/seqsvr/seqsvr/router/line/resp"
-	"github.com/seqsvr/seqsvr/tests/tlstest"
+	"github.com/seqsvr/seqsvr/tests/kit/tlstest"
 )
 
 // TestPlaintextBesideTLSIsTheLoops: of a listener that takes both, only TLS needs goroutines.

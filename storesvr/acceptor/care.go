@@ -40,7 +40,7 @@ func (a *Acceptor) Dump(after seq.Register, most int) []quorum.RegisterState {
 // anything. Nothing may be answered before the Changes are committed.
 //
 // A learner, which neither votes nor leases, takes all of it. A voter takes no documents,
-// which quorum.Group.SettleDocument brings it by votes; and where a higher promise than
+// which quorum.Group.RepairDocument brings it by votes; and where a higher promise than
 // its own stands against a lease here, it promises a still higher epoch, of by, a session
 // that never takes a register, and protects the lease: it keeps all other sessions out
 // until it would have ended, however often the register is merged again. So its holder

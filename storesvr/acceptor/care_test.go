@@ -73,7 +73,7 @@ func TestAProtectedLeaseStaysALeaseHoweverOftenItIsMergedAgain(t *testing.T) {
 	b.renew(alice, 1, item(section, 5))
 	bobs := state(section, seq.Epoch{Round: 6, Session: bob}, seq.Epoch{}, 0)
 	b.merge(bobs, false)
-	for round := uint64(8); round < 11; round++ { // one settle after the other, each with a higher promise from elsewhere
+	for round := uint64(8); round < 11; round++ { // one repair after the other, each with a higher promise from elsewhere
 		b.merge(state(section, seq.Epoch{Round: round, Session: bob}, seq.Epoch{}, 0), false)
 		b.want("bob after a merge", b.propose(section, round+5, bob), quorum.VerdictHeld)
 		if got := b.read(section, bob); got.Holder != alice {
@@ -134,9 +134,9 @@ func TestALaterLeaseOfTheSameHolderIsProtectedToItsOwnEnd(t *testing.T) {
 	b.want("bob after both", b.propose(section, 40, bob), quorum.VerdictOK)
 }
 
-// An operator dies between two fills, and settle runs twice more within one lease: the
+// An operator dies between two fills, and repair runs twice more within one lease: the
 // holder counts on two stores, and no other session may get the promise of two.
-func TestSettlesInARowLetNoSecondSessionIn(t *testing.T) {
+func TestRepairsInARowLetNoSecondSessionIn(t *testing.T) {
 	a, b, c := newBench(t), newBench(t), newBench(t)
 	for _, s := range []*bench{a, b} {
 		s.prepare(section, 5, alice)

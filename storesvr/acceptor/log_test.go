@@ -110,7 +110,7 @@ func TestEntriesAreWhatTheCopiesTookIn(t *testing.T) {
 	}
 }
 
-// The copy of a settle must not come between a promise and what follows from it: the session
+// The copy of a repair must not come between a promise and what follows from it: the session
 // that has the promise was told where this store stands.
 func TestAVoterTakesACopyOnlyAtOrAboveItsPromise(t *testing.T) {
 	first, second := seq.Epoch{Round: 1, Session: alice}, seq.Epoch{Round: 2, Session: bob}

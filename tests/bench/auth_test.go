@@ -17,7 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // BenchmarkAuth has callers of one SDK take single numbers of random UIDs from one AllocSvr:

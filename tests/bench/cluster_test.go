@@ -9,8 +9,8 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/harness"
-	"github.com/seqsvr/seqsvr/tests/sessiontest"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/sessiontest"
 )
 
 // stores starts three StoreSvr over loopback and gives a group over them.

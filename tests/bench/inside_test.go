@@ -17,7 +17,7 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/memstore"
+	"github.com/seqsvr/seqsvr/tests/kit/memstore"
 )
 
 // BenchmarkInside is a node's BatchNext called as a function, over stores in memory:

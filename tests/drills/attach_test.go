@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // cluster is a `seqctl dev --processes`.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/lab"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 func TestMain(m *testing.M) { harness.Main(m) }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/internal/lab"
-	"github.com/seqsvr/seqsvr/tests/etcdtest"
+	"github.com/seqsvr/seqsvr/tests/kit/etcdtest"
 )
 
 // onEtcd runs a drill on members of etcd. The lease is long, so that a busy machine has the time

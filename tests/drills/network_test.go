@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/internal/lab"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // namespaces lists the network namespaces of a drill by its process id. It returns none if ip is missing.

@@ -12,7 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/etcdtest"
+	"github.com/seqsvr/seqsvr/tests/kit/etcdtest"
 )
 
 func TestNumbersOnEtcdAreUniqueAndRiseOverHandOverAndDeath(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr"
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
-	"github.com/seqsvr/seqsvr/tests/etcdtest"
+	"github.com/seqsvr/seqsvr/tests/kit/etcdtest"
 	"github.com/seqsvr/seqsvr/tests/robust/proxy"
 )
 

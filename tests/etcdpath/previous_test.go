@@ -17,8 +17,8 @@ import (
 	"github.com/seqsvr/seqsvr/internal/base/version"
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/etcdtest"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/etcdtest"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // output is what a process writes. Safe for concurrent use.

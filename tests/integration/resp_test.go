@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/router"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // TestTheFrontOfAnAllocSvrGivesEachNumberOnceThroughACut has clients of Redis take from keys of

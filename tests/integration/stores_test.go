@@ -10,8 +10,8 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/harness"
-	"github.com/seqsvr/seqsvr/tests/textlog"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/textlog"
 )
 
 // storeStates are the states of the stores that an AllocSvr shows.

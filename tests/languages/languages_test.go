@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 func TestMain(m *testing.M) { harness.Main(m) }

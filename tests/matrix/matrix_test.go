@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 var update = flag.Bool("update", false, "write the matrix into docs/guarantees.md")

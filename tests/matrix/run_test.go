@@ -17,7 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 func TestMain(m *testing.M) { harness.Main(m) }

@@ -25,7 +25,7 @@ import (
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/allocsvr"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 func TestEverythingThatOperatorsReadOfExistsInACluster(t *testing.T) {

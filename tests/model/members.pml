@@ -37,7 +37,7 @@
 #define OWN  3
 
 byte lv[N];               /* the list of each store */
-byte decided = 1, settled; /* the last list, and the last that was settled */
+byte decided = 1, repaired; /* the last list, and the last that was repaired */
 bit filled;               /* the learner has all */
 byte pv[P];               /* the list of each proposer */
 byte st[P], ep[P], tried[P], base[P], high[P], ceil[P], goal[P];
@@ -131,7 +131,7 @@ inline adopt(s) {
 /* of all stores that have the list but s, which are enough or all, at one moment */
 inline read(s) {
 	d_step {
-		settled < decided && oread == 0 && LEFT(s) >= READS(decided) ->
+		repaired < decided && oread == 0 && LEFT(s) >= READS(decided) ->
 		for (i : 0 .. N - 1) {
 			if
 			:: i != s && ANSWERS(i, decided) ->
@@ -156,7 +156,7 @@ inline fill(s) {
 #else
 #define ALLHAVE (HAS(0) && HAS(1) && HAS(2))
 #endif
-inline settle() {
+inline repair() {
 	d_step {
 		oread > 0 && ALLHAVE && (!LEARNER || lv[N - 1] == decided) ->
 #ifdef REPLACE
@@ -165,13 +165,13 @@ inline settle() {
 		:: else
 		fi;
 #endif
-		settled = decided; oread = 0; oprom = 0; oacc = 0; omax = 0
+		repaired = decided; oread = 0; oprom = 0; oacc = 0; omax = 0
 	}
 }
-#ifdef M_NOT_SETTLED
+#ifdef M_NOT_REPAIRED
 #define MAYDECIDE ((TOLD) >= QUORUM(decided))
 #else
-#define MAYDECIDE (settled == decided)
+#define MAYDECIDE (repaired == decided)
 #endif
 inline decide() {
 	d_step { decided < LISTS && MAYDECIDE -> decided++; oread = 0; oprom = 0; oacc = 0; omax = 0 }
@@ -225,7 +225,7 @@ active proctype world() {
 	:: both(1, 3)
 	:: store(3)
 #endif
-	:: settle()
+	:: repair()
 	:: decide()
 	od
 }

@@ -7,7 +7,7 @@
  *   -DOWNED   begins with an owner
  *   -DPUNCTUAL no request comes late, though it may get lost
  *   -DHAND    hand-over: seal, offer or park, release, take, with `also`
- *   -DSETTLE  an operator merges the states of the stores, may die at any moment
+ *   -DREPAIR  an operator merges the states of the stores, may die at any moment
  *   -DOLD     an older copy of one store's disk is put back, after fellows were told
  *   -DFIRST   with it: put back while no take is under way that rests on the disk, told or not.
  *             Owners tell fellows before they serve, and make no further steps
@@ -51,8 +51,8 @@
 #ifndef CRASHES
 #define CRASHES 1
 #endif
-#ifndef SETTLES
-#define SETTLES 3
+#ifndef REPAIRS
+#define REPAIRS 3
 #endif
 
 #include "acceptor.inc"
@@ -103,8 +103,8 @@ byte pep, phi;
 bit pset;
 #endif
 
-#ifdef SETTLE
-byte settles = SETTLES;
+#ifdef REPAIR
+byte repairs = REPAIRS;
 bit op;
 byte oprom, oacc, omax;
 #endif
@@ -458,13 +458,13 @@ inline restart(s, clean) {
 	}
 }
 
-#ifdef SETTLE
+#ifdef REPAIR
 /* An operator, whether the one before has ended or died, reads all stores but s, which are W
  * or all, and gives stores what they lack, or some of it, until it ends or dies. */
-inline settle(s) {
+inline repair(s) {
 	d_step {
-		settles > 0 && op == 0 ->
-		settles--; op = 1;
+		repairs > 0 && op == 0 ->
+		repairs--; op = 1;
 		for (i : 0 .. N - 1) {
 			if
 			:: i != s -> oprom = MAX(oprom, prom[i]); oacc = MAX(oacc, acc[i]); omax = MAX(omax, max[i])
@@ -480,7 +480,7 @@ inline fill(s) {
 		at_merge(s, oprom, oacc, omax); canon()
 	}
 }
-inline endSettle() {
+inline endRepair() {
 	d_step { op -> op = 0; oprom = 0; oacc = 0; omax = 0; canon() }
 }
 #endif
@@ -619,8 +619,8 @@ inline store(s) {
 	:: restart(s, 0)
 #endif
 #endif
-#ifdef SETTLE
-	:: settle(s)
+#ifdef REPAIR
+	:: repair(s)
 	:: fill(s)
 #endif
 	fi
@@ -645,7 +645,7 @@ active proctype world() {
 	:: both(1, 2)
 	:: proposer(0)
 	:: proposer(1)
-#if defined(LEASE) || defined(OLD) || defined(SETTLE) || defined(M_PROMISE_VOLATILE)
+#if defined(LEASE) || defined(OLD) || defined(REPAIR) || defined(M_PROMISE_VOLATILE)
 	:: store(0)
 	:: store(1)
 	:: store(2)
@@ -656,8 +656,8 @@ active proctype world() {
 #ifdef LEASE
 	:: tick()
 #endif
-#ifdef SETTLE
-	:: endSettle()
+#ifdef REPAIR
+	:: endRepair()
 #endif
 	od
 }

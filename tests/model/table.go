@@ -32,7 +32,7 @@ const (
 	unclocked = "ROUNDS=2 NUMBERS=2"
 	handed    = "HAND ROUNDS=2 NUMBERS=2"
 	leased    = "LEASE FLAT T=1 ROUNDS=2"
-	settled   = "LEASE FLAT T=1 SETTLE OWNED PUNCTUAL ROUNDS=9"
+	repaired  = "LEASE FLAT T=1 REPAIR OWNED PUNCTUAL ROUNDS=9"
 	oldDisk   = "OLD OWNED ROUNDS=2 NUMBERS=2"
 )
 
@@ -46,12 +46,12 @@ var table = []config{
 	{"lease-2-ticks", clean, deep, "register.pml", "LEASE FLAT T=2 ROUNDS=2"},
 	{"lease-numbers", clean, deep, "register.pml", "LEASE T=1 ROUNDS=2 NUMBERS=2"},
 	{"lease-hand-over", clean, deep, "register.pml", "LEASE T=1 HAND OWNED PUNCTUAL ROUNDS=2 NUMBERS=2"},
-	{"settle", clean, full, "register.pml", settled + " CRASHES=0 TRIES=2 SETTLES=2"},
-	{"settle-3-times", clean, deep, "register.pml", settled + " CRASHES=0 TRIES=2 SETTLES=3"},
-	{"settle-restart", clean, full, "register.pml", settled + " CRASHES=1 TRIES=1 SETTLES=1"},
+	{"repair", clean, full, "register.pml", repaired + " CRASHES=0 TRIES=2 REPAIRS=2"},
+	{"repair-3-times", clean, deep, "register.pml", repaired + " CRASHES=0 TRIES=2 REPAIRS=3"},
+	{"repair-restart", clean, full, "register.pml", repaired + " CRASHES=1 TRIES=1 REPAIRS=1"},
 	// A session that may ask for a round again, without late messages: the merge alone suffices.
-	{"settle-round-again", clean, full, "register.pml", settled + " CRASHES=0 TRIES=2 SETTLES=2 M_ROUND_AGAIN"},
-	{"settle-numbers", clean, full, "register.pml", "SETTLE OWNED PUNCTUAL SETTLES=1 TRIES=1 ROUNDS=3 NUMBERS=3"},
+	{"repair-round-again", clean, full, "register.pml", repaired + " CRASHES=0 TRIES=2 REPAIRS=2 M_ROUND_AGAIN"},
+	{"repair-numbers", clean, full, "register.pml", "REPAIR OWNED PUNCTUAL REPAIRS=1 TRIES=1 ROUNDS=3 NUMBERS=3"},
 	{"old-disk", clean, full, "register.pml", oldDisk + " CRASHES=0 PUNCTUAL"},
 	{"old-disk-served", clean, full, "register.pml", oldDisk + " FIRST CRASHES=0 PUNCTUAL"},
 	{"members-shrink", clean, full, "members.pml", "ROUNDS=2"},
@@ -69,19 +69,19 @@ var table = []config{
 	{"counted-from-answer", mutant, full, "register.pml", "LEASE FLAT T=2 ROUNDS=2 M_COUNTED_FROM_ANSWER"},
 	{"stop-drops-grace", mutant, full, "register.pml", leased + " CRASHES=2 M_STOP_DROPS_GRACE"},
 	{"round-again", mutant, full, "register.pml", "LEASE FLAT T=1 LATEPREPARE OWNED ROUNDS=4 M_ROUND_AGAIN"},
-	{"merge-spares-others-only", mutant, quick, "register.pml", settled + " CRASHES=0 TRIES=2 SETTLES=2 M_ROUND_AGAIN M_MERGE_SPARES_OTHERS_ONLY"},
+	{"merge-spares-others-only", mutant, quick, "register.pml", repaired + " CRASHES=0 TRIES=2 REPAIRS=2 M_ROUND_AGAIN M_MERGE_SPARES_OTHERS_ONLY"},
 	{"sealed-always-used", mutant, quick, "register.pml", handed + " M_SEALED_ALWAYS_USED"},
 	{"release-before-seal", mutant, quick, "register.pml", handed + " M_RELEASE_BEFORE_SEAL"},
-	{"merge-takes-lease", mutant, quick, "register.pml", settled + " CRASHES=0 TRIES=1 SETTLES=1 M_MERGE_TAKES_LEASE"},
-	{"second-merge-frees", mutant, full, "register.pml", settled + " CRASHES=0 TRIES=2 M_SECOND_MERGE_FREES"},
-	{"merge-shortens", mutant, full, "register.pml", settled + " CRASHES=0 TRIES=2 M_MERGE_SHORTENS"},
-	{"stop-forgets-protected", mutant, full, "register.pml", settled + " CRASHES=1 TRIES=2 SETTLES=1 M_STOP_FORGETS_PROTECTED"},
+	{"merge-takes-lease", mutant, quick, "register.pml", repaired + " CRASHES=0 TRIES=1 REPAIRS=1 M_MERGE_TAKES_LEASE"},
+	{"second-merge-frees", mutant, full, "register.pml", repaired + " CRASHES=0 TRIES=2 M_SECOND_MERGE_FREES"},
+	{"merge-shortens", mutant, full, "register.pml", repaired + " CRASHES=0 TRIES=2 M_MERGE_SHORTENS"},
+	{"stop-forgets-protected", mutant, full, "register.pml", repaired + " CRASHES=1 TRIES=2 REPAIRS=1 M_STOP_FORGETS_PROTECTED"},
 	{"old-disk-votes", mutant, quick, "register.pml", oldDisk + " M_VOTES_AT_START"},
 	{"old-disk-asks-fewer", mutant, full, "register.pml", oldDisk + " M_ASKS_FEWER"},
 	{"replies-say-nothing", mutant, full, "register.pml", oldDisk + " FIRST CRASHES=0 PUNCTUAL M_REPLIES_SAY_NOTHING"},
 	{"fellows-forget", mutant, full, "register.pml", oldDisk + " M_FELLOWS_FORGET"},
-	{"list-not-settled", mutant, full, "members.pml", "ROUNDS=3 M_NOT_SETTLED"},
-	{"settle-reads-fewer", mutant, full, "members.pml", "ROUNDS=3 M_READS_FEWER"},
+	{"list-not-repaired", mutant, full, "members.pml", "ROUNDS=3 M_NOT_REPAIRED"},
+	{"repair-reads-fewer", mutant, full, "members.pml", "ROUNDS=3 M_READS_FEWER"},
 	{"replace-reads-fewer", mutant, full, "members.pml", "REPLACE ROUNDS=2 M_READS_FEWER"},
 	{"known-not-raised", mutant, quick, "restore.pml", "M_KNOWN_NOT_RAISED"},
 	{"raised-once", mutant, quick, "restore.pml", "M_RAISED_ONCE"},

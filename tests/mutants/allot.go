@@ -21,12 +21,12 @@ var allotMutants = []mutant{
 	{
 		rule: "allot-root-less", name: "the root uses the worker ids of other Sets",
 		file: "allocsvr/globalid/namespaces/allot.go", in: []string{"allocsvr/globalid"},
-		edits: []edit{{old: "		case a.Namespace != namespace || a.Datacenter != dc:\n", new: "		case a.Namespace != namespace || a.Datacenter != dc || !d.Member:\n"}},
+		edits: []edit{{old: "if a.Above > 0 || !d.Member {", new: "if a.Above > 0 && d.Member {"}},
 	},
 	{
 		rule: "allot-member", name: "a Set uses worker ids that it was not given",
 		file: "allocsvr/globalid/namespaces/allot.go", in: []string{"allocsvr/globalid"},
-		edits: []edit{{old: "	if !d.Member && whole {\n", new: "	if whole {\n"}},
+		edits: []edit{{old: "	if d.Member {\n		return out\n	}\n	return Own", new: "	return Own"}},
 	},
 	{
 		rule: "allot-twice", name: "a worker id is given to two Sets",

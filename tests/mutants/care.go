@@ -3,7 +3,7 @@ package main
 // careMutants break the rules of replacement, backup and restore by operators.
 var careMutants = []mutant{
 	{line: 27, rule: "learner-filled-first", name: "replacement filled from one survivor",
-		file: "internal/ops/storeadmin/settle.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
+		file: "internal/ops/storeadmin/repair.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 			{"	for _, s := range sources {\n		for r, st := range s.has {\n", "	for _, s := range sources[:1] {\n		for r, st := range s.has {\n"}}},
 	{line: 27, rule: "learner-filled-first", name: "replacement made a voter unfilled, at the store",
 		file: "storesvr/members.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
@@ -21,7 +21,7 @@ var careMutants = []mutant{
 		file: "internal/ops/storeadmin/change.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 			{"return append(c.raise(c.whole()), c.finish()...)", "return c.finish()"}}},
 	{rule: "lists-overlap-by-steps", name: "documents are read before so many stores vote as a read needs",
-		file: "internal/ops/storeadmin/settle.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
+		file: "internal/ops/storeadmin/repair.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 			{"err == nil && len(voters) < c.list.R {", "false {"}}},
 	{rule: "care-knows-the-change", name: "a command goes on though it cannot read the change under way",
 		file: "internal/ops/storeadmin/care.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{

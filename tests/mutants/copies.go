@@ -30,17 +30,17 @@ var copyMutants = []mutant{
 		{"{ return w.database + w.journal }", "{ return w.database }"}}},
 	{rule: "exact-journal", name: "what is remembered of fellows waits for a register to change", file: "storesvr/core.go", in: []string{"storesvr"}, edits: []edit{
 		{"	if !update.Empty() || len(entries) > 0 {\n", "	if !update.Empty() {\n"}}},
-	{rule: "exact-settle", name: "copies are merged by the longer one", file: "quorum/state.go", in: []string{"internal/ops/storeadmin", "quorum"}, edits: []edit{
+	{rule: "exact-repair", name: "copies are merged by the longer one", file: "quorum/state.go", in: []string{"internal/ops/storeadmin", "quorum"}, edits: []edit{
 		{"	if c := a.Accepted.Compare(b.Accepted); c < 0 || c == 0 && a.PayloadMax < b.PayloadMax {\n", "	if a.PayloadMax < b.PayloadMax {\n"}}},
-	{rule: "exact-settle", name: "a copy is taken though its promise was refused", file: "storesvr/acceptor/care.go", in: []string{"storesvr/acceptor"}, edits: []edit{
+	{rule: "exact-repair", name: "a copy is taken though its promise was refused", file: "storesvr/acceptor/care.go", in: []string{"storesvr/acceptor"}, edits: []edit{
 		{"	if err != nil || !take {", "	if !take {"}}},
 	{rule: "exact-journal", name: "a batch is answered before it is on the disk", file: "storesvr/journal/journal.go", in: []string{"storesvr/journal"}, sim: true, edits: []edit{
 		{"	if err := f.Sync(); err != nil {\n		return fmt.Errorf(\"sync batch %d: %w\", j.number, err)\n	}\n", ""}}},
 	{rule: "exact-journal", name: "a start trusts a batch that is not on the disk", file: "storesvr/journal/load.go", in: []string{"storesvr/journal"}, sim: true, edits: []edit{
 		{"			if err := f.Sync(); err != nil {\n", "			if err := error(nil); err != nil {\n"}}},
-	{rule: "exact-settle", name: "a voter takes a copy below its promise", file: "storesvr/acceptor/care.go", in: []string{"storesvr/acceptor"}, edits: []edit{
+	{rule: "exact-repair", name: "a voter takes a copy below its promise", file: "storesvr/acceptor/care.go", in: []string{"storesvr/acceptor"}, edits: []edit{
 		{"(learner || !whole.At().Epoch.Less(reg.state().Promised))", "true"}}},
-	{rule: "exact-settle", name: "settle does not wait for W copies", file: "internal/ops/storeadmin/settle.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
+	{rule: "exact-repair", name: "repair does not wait for W copies", file: "internal/ops/storeadmin/repair.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 		{"		if have < c.list.W {\n", "		if have < 1 {\n"}}},
 	{rule: "exact-restore", name: "UIDs that the backup does not know begin at one", file: "exact/state.go", in: []string{"storesvr/backup"}, edits: []edit{
 		{"	return s.floor\n", "	return 0\n"}}},

@@ -40,7 +40,7 @@ var exactMutants = []mutant{
 		{"exact.Bytes(uids, ids)", "exact.Bytes(uids+ids, 0)"}}},
 	{rule: "exact-room", name: "the limit of a cgroup above is not seen", file: "internal/process/daemon/memory.go", in: []string{"internal/process/daemon"}, edits: []edit{
 		{"			if at == \"/\" {\n", "			if at != \"\" {\n"}}},
-	{rule: "exact-rehash", name: "an exact space is rehashed", file: "allocsvr/keyhash/keyhash.go", in: []string{"allocsvr/keyhash"}, edits: []edit{
+	{rule: "exact-rehash", name: "an exact space is rehashed", file: "allocsvr/documents/keys.go", in: []string{"allocsvr/documents"}, edits: []edit{
 		{"	if s.Mode != seq.Exact {\n", "	if s.Mode != seq.Exact || s.Name != \"\" {\n"}}},
 	{rule: "exact-again", name: "an id is not used twice in a batch, however far apart", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
 		{"		return until > time\n", "		return until > 0\n"}}},
@@ -106,9 +106,9 @@ var exactMutants = []mutant{
 		{"	if _, known := o.state.last[uid]; !known {\n", "	if _, known := o.state.last[uid]; !known && to == 0 {\n"}}},
 	{rule: "exact-copies", name: "the longest ids count as short ones", file: "exact/state.go", in: []string{"exact"}, edits: []edit{
 		{"10 + 1 + MaxID + 8 + 10 + 10 + 5", "10 + 1 + 16 + 8 + 10 + 10 + 5"}}},
-	{rule: "exact-settles", name: "a backup has what one store alone has", file: "internal/ops/storeadmin/snapshot.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
+	{rule: "exact-repairs", name: "a backup has what one store alone has", file: "internal/ops/storeadmin/snapshot.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 		{"	if err := c.confirm(ctx, voters, all); err != nil {\n", "	if err := error(nil); err != nil {\n"}}},
-	{rule: "exact-settles", name: "settle ends though fewer than W stores have all", file: "internal/ops/storeadmin/settle.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
+	{rule: "exact-repairs", name: "repair ends though fewer than W stores have all", file: "internal/ops/storeadmin/repair.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 		{"		if have < c.list.W {\n", "		if have == 0 {\n"}}},
 	{rule: "exact-batches", name: "an answer does not wait for W stores", file: "allocsvr/logs/log.go", in: []string{"allocsvr/logs"}, edits: []edit{
 		{"	case out.State == quorum.Won:\n		g.owner", "	case out.State == quorum.Won, out.State == quorum.Unknown:\n		g.owner"}}},

@@ -34,9 +34,9 @@ var keyMutants = []mutant{
 	},
 	{
 		rule: "one-secret-for-all", name: "each node draws a secret of its own",
-		file: "allocsvr/keyhash/keyhash.go", in: []string{"allocsvr/keyhash"},
+		file: "allocsvr/documents/keys.go", in: []string{"allocsvr/documents"},
 		edits: []edit{{old: "	if err != nil || e.lacks(d.mapping) == \"\" {\n		return e, err\n	}\n",
-			new: "	if err != nil || e.lacks(d.mapping) == \"\" {\n		return e, err\n	}\n	if true {\n		return Entries{\"user\": {Hash: seq.SecretKeys, Secret: seq.NewKeySecret(), Version: 1}}, nil\n	}\n"}},
+			new: "	if err != nil || e.lacks(d.mapping) == \"\" {\n		return e, err\n	}\n	if true {\n		return KeyEntries{\"user\": {Hash: seq.SecretKeys, Secret: seq.NewKeySecret(), Version: 1}}, nil\n	}\n"}},
 	},
 	{
 		rule: "later-registers", name: "a later register that is gone is taken for zero",

@@ -39,10 +39,10 @@ var quorumMutants = []mutant{
 			{" || c == 0 && a.PayloadMax < b.PayloadMax {", " {"}}},
 	{rule: "document-at-w", name: "R stores that agree confirm a document", file: "quorum/document.go", in: []string{"quorum"}, edits: []edit{
 		{"v.confirmed = alike >= cfg.W", "v.confirmed = alike >= cfg.R"}}},
-	{rule: "settle-chooses", name: "a document that is settled is read and not chosen anew",
+	{rule: "repair-chooses", name: "a document that is repaired is read and not chosen anew",
 		file: "quorum/document.go", in: []string{"quorum", "internal/ops/storeadmin"}, edits: []edit{
-			{"		return o.carryOn(ctx, found, epoch)\n	})\n	if err != nil {\n		return fmt.Errorf(\"settle",
-				"		_, _ = found, epoch\n		return Document{}, nil\n	})\n	if err != nil {\n		return fmt.Errorf(\"settle"}}},
+			{"		return o.carryOn(ctx, found, epoch)\n	})\n	if err != nil {\n		return fmt.Errorf(\"repair",
+				"		_, _ = found, epoch\n		return Document{}, nil\n	})\n	if err != nil {\n		return fmt.Errorf(\"repair"}}},
 	{rule: "release-follows-the-list", name: "a release ends at a member list that is newer than its own",
 		file: "quorum/calls.go", in: []string{"quorum"}, edits: []edit{
 			{"		err := g.releaseAt(ctx, v, what, req)\n		if !errors.Is(err, seq.ErrStaleEra) ||", "		err := g.releaseAt(ctx, v, what, req)\n		if true ||"}}},

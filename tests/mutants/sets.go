@@ -80,7 +80,7 @@ var setsMutants = []mutant{
 	},
 	{
 		rule: "sets-keys-of-what-counts", name: "a space that counts is hashed as in another Set",
-		file: "allocsvr/keyhash/keyhash.go", in: []string{"allocsvr/keyhash"},
+		file: "allocsvr/documents/keys.go", in: []string{"allocsvr/documents"},
 		edits: []edit{{old: "		if _, there := now[space]; there {\n", new: "		if false {\n"}},
 	},
 	{
@@ -301,12 +301,12 @@ var setsMutants = []mutant{
 	},
 	{
 		rule: "sets-one-root", name: "a Set of one root becomes one of another",
-		file: "sets/record.go", in: []string{"allocsvr/setdocs"},
+		file: "sets/record.go", in: []string{"allocsvr/documents"},
 		edits: []edit{{old: "	case r.RootCluster != \"\" && rootCluster != \"\" && r.RootCluster != rootCluster:", new: "	case false:"}},
 	},
 	{
 		rule: "sets-join-checked", name: "a cluster that may not join begins to",
-		file: "allocsvr/setdocs/setdocs.go", in: []string{"allocsvr/setdocs"},
+		file: "allocsvr/documents/sets.go", in: []string{"allocsvr/documents"},
 		edits: []edit{{old: "		_, _, err = r.Join(name, root, rootCluster)\n", new: ""}},
 	},
 	{

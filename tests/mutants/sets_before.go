@@ -49,7 +49,7 @@ var beforeSetsMutants = []mutant{
 	},
 	{
 		rule: "settle-knows-all-sets", name: "a Set forgets others by the map of a backup",
-		file: "allocsvr/setdocs/setdocs.go", in: []string{"allocsvr/setdocs"},
+		file: "allocsvr/documents/sets.go", in: []string{"allocsvr/documents"},
 		edits: []edit{{old: "m.Version > held && (!m.Restored || held == 0) {", new: "m.Version > held {"}},
 	},
 }

@@ -113,17 +113,17 @@ var setCallerMutants = []mutant{
 	},
 	{
 		rule: "map-outlives-nodes", name: "what a Set heard of the map ends with its nodes",
-		file: "allocsvr/setdocs/setdocs.go", in: []string{"allocsvr/setdocs"},
+		file: "allocsvr/documents/sets.go", in: []string{"allocsvr/documents"},
 		edits: []edit{{old: "	if heard.Version <= d.own.Known().Version {\n", new: "	if d != nil {\n"}},
 	},
 	{
 		rule: "map-outlives-nodes", name: "a node that is behind writes an older map over a newer one",
-		file: "allocsvr/setdocs/setdocs.go", in: []string{"allocsvr/setdocs"},
+		file: "allocsvr/documents/sets.go", in: []string{"allocsvr/documents"},
 		edits: []edit{{old: "		if now.Version >= heard.Version {\n", new: "		if now.Version == heard.Version {\n"}},
 	},
 	{
 		rule: "map-outlives-nodes", name: "a node begins without what its Set has heard",
-		file: "allocsvr/setdocs/setdocs.go", in: []string{"allocsvr/setdocs"},
+		file: "allocsvr/documents/sets.go", in: []string{"allocsvr/documents"},
 		edits: []edit{{old: "sets.Map.Encode}, cfg.First.Map)", new: "sets.Map.Encode}, sets.Map{})"}},
 	},
 	{

@@ -2,7 +2,7 @@ package main
 
 // spaceMutants break the rules of spaces that are added to a running cluster.
 var spaceMutants = []mutant{
-	{rule: "spaces-one-after-the-other", name: "each operator adds to what it knows itself", file: "allocsvr/spaces/spaces.go", in: []string{"allocsvr/spaces"}, edits: []edit{
+	{rule: "spaces-one-after-the-other", name: "each operator adds to what it knows itself", file: "allocsvr/documents/spaces.go", in: []string{"allocsvr/documents"}, edits: []edit{
 		{"		if len(now.Spaces) == 0 {\n", "		if len(have.Spaces) > 0 {\n"}}},
 	{rule: "spaces-one-after-the-other", name: "a store takes a mapping that does not extend its own", file: "storesvr/extend.go", in: []string{"storesvr"}, edits: []edit{
 		{"			case !m.Extends(own):\n", "			case len(m.Spaces) == 0:\n"}}},
@@ -21,13 +21,13 @@ var spaceMutants = []mutant{
 	{rule: "keys-before-space", name: "a space is served without the secret of its string keys", file: "allocsvr/alloc.go", in: []string{"allocsvr"}, edits: []edit{
 		{"	a.keys.Store(&keys)\n", "	_ = keys\n"}}},
 	{rule: "growing-holds-up-nothing", name: "a node holds its lock over messages to stores", file: "allocsvr/extend.go", in: []string{"allocsvr"}, edits: []edit{
-		{"	all, err := keyhash.New(", "	n.growing.Lock()\n	defer n.growing.Unlock()\n	all, err := keyhash.New("},
+		{"	all, err := documents.NewKeys(", "	n.growing.Lock()\n	defer n.growing.Unlock()\n	all, err := documents.NewKeys("},
 		{"	n.growing.Lock() // not over the messages above\n	defer n.growing.Unlock()\n", ""}}},
 	{rule: "unheard-is-asked-again", name: "a node that has not heard of a space ends the call", file: "internal/sdk/call/rules.go", in: []string{"client"}, edits: []edit{
 		{"return Final(err) && !errors.Is(err, seq.ErrUnknownSpace)", "return Final(err)"}}},
 	{rule: "unheard-is-asked-again", name: "a store that missed a space is not told", file: "internal/wire/storeclient/lists.go", in: []string{"internal/wire/storeclient"}, edits: []edit{
 		{"!s.bound() || s.id.Mapping.Extends(m)", "!s.bound() || s.id.Mapping.Extends(m) || true"}}},
-	{rule: "level-before-merge", name: "registers are merged into a store that lacks their space", file: "internal/ops/storeadmin/settle.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
+	{rule: "level-before-merge", name: "registers are merged into a store that lacks their space", file: "internal/ops/storeadmin/repair.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 		{"	if err := c.level(ctx, all); err != nil {\n", "	if err := c.level(ctx, all[:1]); err != nil {\n"}}},
 	{rule: "level-before-merge", name: "a backup has the spaces of the first store", file: "internal/ops/storeadmin/snapshot.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{
 		{"all.spaces(mappingOf(voters))", "all.spaces(mappingOf(voters[:1]))"}}},

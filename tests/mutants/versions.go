@@ -70,7 +70,7 @@ var versionMutants = []mutant{
 	},
 	{
 		rule: "required-protocol", name: "a learner that was made without is filled without",
-		file: "internal/ops/storeadmin/settle.go", in: []string{"internal/ops/storeadmin"},
+		file: "internal/ops/storeadmin/repair.go", in: []string{"internal/ops/storeadmin"},
 		edits: []edit{{old: "		if want := s.id.Required; want > learner.id.Required {\n", new: "		if want := s.id.Required; want < 0 {\n"}},
 	},
 	{

@@ -19,8 +19,8 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
-	"github.com/seqsvr/seqsvr/tests/harness"
-	"github.com/seqsvr/seqsvr/tests/rawcall"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/rawcall"
 )
 
 // withAdmin has the admin listener of that role at a port of the kernel's.

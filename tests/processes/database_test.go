@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // intruders are daemons that must not start beside a running cluster, or not in it.

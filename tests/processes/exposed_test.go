@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // alone runs a script in a network of its own, which has nothing but loopback: there a

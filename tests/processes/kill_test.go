@@ -5,7 +5,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 	"github.com/seqsvr/seqsvr/internal/ops/msglog"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // smallSteps makes the stores write all the time, and sections be shared by many.

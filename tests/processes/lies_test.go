@@ -17,7 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // victim is a UID, and all that anybody can read about the node that has it.

@@ -13,7 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/ops/setadmin"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // watchedSets are two Sets behind ways, with callers at AllocSvr and at a router of each.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // reloaded is what one daemon's file says before and after, and what its log must have

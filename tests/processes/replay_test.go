@@ -7,7 +7,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 	"github.com/seqsvr/seqsvr/internal/ops/msglog"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 func TestAReplayGivesEveryRecipientItsNumbersWithoutAGap(t *testing.T) {

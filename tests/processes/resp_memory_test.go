@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // peakMemory is the most memory that a process ever had, in MiB.

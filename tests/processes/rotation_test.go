@@ -13,7 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 func TestTheCAAndAllCertificatesAreReplacedWhileNumbersAreTaken(t *testing.T) {

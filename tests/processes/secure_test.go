@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // devCluster is a `seqctl dev --secure` that runs.

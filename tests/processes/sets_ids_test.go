@@ -9,7 +9,7 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 	"github.com/seqsvr/seqsvr/snowflake"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // Whichever Set is killed, the root as well, callers of global IDs see neither an error nor an ID

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/spaces"
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 	"github.com/seqsvr/seqsvr/internal/wire/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // counting takes numbers of a space by an SDK of its own until it is stopped: each is the next
@@ -163,7 +163,7 @@ func TestSpacesAreAddedUnderLoadWithoutAnErrorToAnybody(t *testing.T) {
 }
 
 // coordinator is an operator's process that dies when the test says.
-func coordinator(t *testing.T, c *localcluster.Cluster) (storeclient.Cluster, *spaces.Document) {
+func coordinator(t *testing.T, c *localcluster.Cluster) (storeclient.Cluster, *documents.Spaces) {
 	t.Helper()
 	cluster, err := storeclient.Connect(harness.Within(t), c.Addrs(localcluster.RoleStore))
 	if err != nil {
@@ -175,7 +175,7 @@ func coordinator(t *testing.T, c *localcluster.Cluster) (storeclient.Cluster, *s
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { group.Close(); _ = cluster.Close() })
-	return cluster, spaces.New(t.Context(), group, secret.Session())
+	return cluster, documents.NewSpaces(t.Context(), group, secret.Session())
 }
 
 // An add of a space dies after each step: decided, one store told, W told. The next add, of any space,

@@ -8,8 +8,8 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
-	"github.com/seqsvr/seqsvr/tests/harness"
-	"github.com/seqsvr/seqsvr/tests/tlstest"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/tlstest"
 )
 
 func tlsEnv(f rpc.TLSFiles) []string {

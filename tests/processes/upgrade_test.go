@@ -15,7 +15,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/ops/setadmin"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // A cluster that the version before has made goes over to this one node by node and back again,

@@ -10,7 +10,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // ways are proxies before AllocSvr, which tell others the proxies' addresses in place of their own. They

@@ -12,8 +12,8 @@ import (
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/etcdmodel"
-	"github.com/seqsvr/seqsvr/tests/etcdtest"
+	"github.com/seqsvr/seqsvr/tests/kit/etcdmodel"
+	"github.com/seqsvr/seqsvr/tests/kit/etcdtest"
 	"github.com/seqsvr/seqsvr/tests/registers"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/memstore"
+	"github.com/seqsvr/seqsvr/tests/kit/memstore"
 	"github.com/seqsvr/seqsvr/tests/registers"
 )
 

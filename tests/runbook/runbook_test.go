@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // procedures are run in this order on one site: each finds what the ones before left.

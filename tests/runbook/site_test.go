@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // patience bounds the time for which an operator repeats a command before giving the procedure up.

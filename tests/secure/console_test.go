@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // pages are the paths of the console, and who may see them, as in the matrix.

@@ -14,8 +14,8 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
-	"github.com/seqsvr/seqsvr/tests/harness"
-	"github.com/seqsvr/seqsvr/tests/textlog"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/textlog"
 )
 
 // A cluster of another region, in plaintext, asks one that wants roles: with the token of a

@@ -16,7 +16,7 @@
 // world.go has the run and its parts, each in a file of its own: engine (events, chance, the lock), hosts,
 // links and network, processes, operators, faults, and the checker. The interface in backend.go hides what
 // keeps the registers. It is onstores.go with its disks, or onetcd.go with the members of one etcd, whose
-// state is in tests/etcdmodel. A run with Sets has several worlds, one for each cluster: coordinator.go
+// state is in tests/kit/etcdmodel. A run with Sets has several worlds, one for each cluster: coordinator.go
 // moves sections between them, and places.go checks which Set has which sections. To add a fault, begin at
 // faultlist.go; to add a check, at check.go.
 //

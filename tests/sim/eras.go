@@ -155,7 +155,7 @@ func (es *eras) floored(made *simDisk, floors quorum.Floors) {
 }
 
 // marks returns the highest that a disk of the eras before ever had of each register. If one clock of a
-// store is wrong, that store may take a mark that its fellows refuse, and an operator who settles brings it
+// store is wrong, that store may take a mark that its fellows refuse, and an operator who repairs the stores brings it
 // to them. Marks count then as far as IDs were made, or lent.
 func (es *eras) marks(before seq.Era) map[seq.Register]uint64 {
 	out := map[seq.Register]uint64{}

@@ -12,8 +12,8 @@ import (
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
-	"github.com/seqsvr/seqsvr/tests/etcdmodel"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/etcdmodel"
 )
 
 // onEtcdRig is a run on etcd that has not begun, and a register of it as it was and is.

@@ -8,7 +8,7 @@ import (
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/backup"
-	"github.com/seqsvr/seqsvr/tests/etcdmodel"
+	"github.com/seqsvr/seqsvr/tests/kit/etcdmodel"
 )
 
 // An etcd is put back once in a run at most.

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
-	"github.com/seqsvr/seqsvr/tests/etcdmodel"
+	"github.com/seqsvr/seqsvr/tests/kit/etcdmodel"
 )
 
 // txnMethod is the one method of etcd that is called.

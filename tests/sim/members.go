@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
-	"github.com/seqsvr/seqsvr/tests/etcdmodel"
+	"github.com/seqsvr/seqsvr/tests/kit/etcdmodel"
 )
 
 // members are the members of one etcd. Their agreed state is in the model, changed by one transaction at a

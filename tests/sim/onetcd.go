@@ -11,16 +11,16 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/allocsvr"
-	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/etcdmodel"
+	"github.com/seqsvr/seqsvr/tests/kit/etcdmodel"
 )
 
 // onEtcd are the registers of a run in an etcd: the real store and the real client of every
-// process, which asks members over the simulated network for what tests/etcdmodel does.
+// process, which asks members over the simulated network for what tests/kit/etcdmodel does.
 type onEtcd struct {
 	part
 	etcd    *etcdmodel.Etcd
@@ -170,7 +170,7 @@ func (b *onEtcd) connect(ctx context.Context, h *host, life int) (*etcdclient.Cl
 	b.mu.Unlock()
 	g, err := quorum.NewGroup(quorum.Config{Ref: w.Identity.Ref, N: 1, R: 1, W: 1, Secret: secret}, w.Stores)
 	if err == nil {
-		w.Keys, err = keyhash.New(ctx, g, secret.Session(), w.Identity.Mapping).Begin(ctx)
+		w.Keys, err = documents.NewKeys(ctx, g, secret.Session(), w.Identity.Mapping).Begin(ctx)
 		g.Close()
 	}
 	if err != nil {

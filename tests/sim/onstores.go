@@ -9,8 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/seqsvr/seqsvr/allocsvr"
-	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
-	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
@@ -124,10 +123,10 @@ func (b *onStores) read(ctx context.Context, h *host, w *allocsvr.Wiring) error 
 		return err
 	}
 	defer g.Close()
-	if w.Keys, err = keyhash.New(ctx, g, secret.Session(), id.Mapping).Begin(ctx); err != nil {
+	if w.Keys, err = documents.NewKeys(ctx, g, secret.Session(), id.Mapping).Begin(ctx); err != nil {
 		return err
 	}
-	w.First, err = setdocs.Read(ctx, g, secret.Session())
+	w.First, err = documents.ReadSets(ctx, g, secret.Session())
 	return err
 }
 

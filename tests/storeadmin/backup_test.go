@@ -13,7 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/backup"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 func TestARestoreIntoANewEraRepeatsNothingThatWasHandedOutAfterTheBackup(t *testing.T) {

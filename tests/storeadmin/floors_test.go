@@ -14,7 +14,7 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/snowflake"
 	"github.com/seqsvr/seqsvr/storesvr/backup"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // caller asks allocators for numbers of a tag and for IDs, and notes what it got.

@@ -16,7 +16,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/lab/history"
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // The times are for a busy machine: no test asserts how long anything takes.

@@ -23,8 +23,8 @@ import (
 	"github.com/seqsvr/seqsvr/router"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
-	"github.com/seqsvr/seqsvr/tests/harness"
-	"github.com/seqsvr/seqsvr/tests/otlptest"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/otlptest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

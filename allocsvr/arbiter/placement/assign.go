@@ -58,7 +58,7 @@ func (p *planner) place(id seq.SectionID, owner int16) {
 	p.next.Sections[id] = seq.Placement{Owner: chosen[0], Standby: chosen[1], Standby2: chosen[2]}
 }
 
-// standby is the node to follow those that are chosen: of those in a zone apart from theirs,
+// standby returns the node to follow those that are chosen: of those in a zone apart from theirs,
 // or else of all, one that may stay, or else the next by rendezvous.
 func (p *planner) standby(id seq.SectionID, chosen []int16) int16 {
 	free := func(i int16) bool { return p.fit(i) && !slices.Contains(chosen, i) }
@@ -77,10 +77,9 @@ func (p *planner) standby(id seq.SectionID, chosen []int16) int16 {
 	return seq.NoNode
 }
 
-// stays is the node in that place before that may be there again, or the one in the other; or
-// NoNode. Where there are zones, nodes that have been alive for long enough come in by
-// rendezvous: else a zone that fell away and is back would stand by for nothing, and the next
-// loss be borne by the others alone.
+// stays returns a former standby of the section that may stand by again, or NoNode. With zones,
+// nodes that have been alive for long enough come in by rendezvous. Otherwise a zone that fell
+// away and is back would stand by for nothing, and the other zones would bear the next loss.
 func (p *planner) stays(id seq.SectionID, at int, may func(int16) bool) int16 {
 	if p.first || p.in.Force {
 		return seq.NoNode

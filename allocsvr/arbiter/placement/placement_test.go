@@ -78,7 +78,7 @@ func firstTable(t fatal, sections int, nodes ...Node) *seq.RouteTable {
 	return next
 }
 
-// owners are the names of the owners by section, "" for none.
+// owners returns the names of the owners by section, "" for none.
 func owners(t *seq.RouteTable) []string {
 	names := make([]string, len(t.Sections))
 	for id := range t.Sections {

@@ -27,7 +27,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// best is the node that wins the section among those that may take part, or NoNode. Equal
+// best returns the node that wins the section among those that may take part, or NoNode. Equal
 // scores go to the lower name, so that the order in which nodes joined has no say.
 func (p *planner) best(id seq.SectionID, may func(int16) bool) int16 {
 	var winner int16 = seq.NoNode

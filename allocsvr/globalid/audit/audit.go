@@ -157,7 +157,7 @@ func (l *Log) Reopen() {
 	}
 }
 
-// Counts are the lines written and the notes and lines left out since the start.
+// Counts returns the lines written and the notes and lines left out since the start.
 func (l *Log) Counts() (written, dropped uint64) { return l.written.Load(), l.dropped.Load() }
 
 // Run writes until ctx ends, and then what is in the queue.

@@ -66,7 +66,7 @@ func (o Own) Size() (n uint64) {
 	return n
 }
 
-// Find is the span that a worker id is in.
+// Find returns the span that a worker id is in.
 func (o Own) Find(w snowflake.Worker) (Span, bool) {
 	for _, s := range o {
 		if s.First <= w && w <= s.Last {
@@ -76,31 +76,41 @@ func (o Own) Find(w snowflake.Worker) (Span, bool) {
 	return Span{}, false
 }
 
-// own are the worker ids that nodes of this cluster may use: of the root, and of a cluster that is
-// alone, all but those that others have.
-func (d directory) own(l snowflake.Layout, namespace string, dc snowflake.Datacenter) (out Own) {
-	next, whole := snowflake.Worker(0), true
-	for _, a := range d.Allotments {
-		switch {
-		case a.Namespace != namespace || a.Datacenter != dc:
-		case d.Member:
-			if a.Above > 0 {
-				out = append(out, Span{a.First, a.Last, a.Above})
+// Less returns the spans without the worker ids of taken, which is in order.
+func (o Own) Less(taken Own) (out Own) {
+	for _, s := range o {
+		next, whole := s.First, true
+		for _, t := range taken {
+			if t.Last < s.First || t.First > s.Last {
+				continue
 			}
-		default:
-			if a.First > next {
-				out = append(out, Span{First: next, Last: a.First - 1})
+			if t.First > next {
+				out = append(out, Span{next, t.First - 1, s.Above})
 			}
-			next, whole = a.Last+1, whole && a.Last < l.MaxWorker()
+			next, whole = t.Last+1, t.Last < s.Last
 		}
-	}
-	if !d.Member && whole {
-		out = append(out, Span{First: next, Last: l.MaxWorker()})
+		if whole {
+			out = append(out, Span{next, s.Last, s.Above})
+		}
 	}
 	return out
 }
 
-// of are the allotments out of one pool.
+// own returns the worker ids that nodes of this cluster may use: of the root, and of a cluster that is
+// alone, all worker ids except the allotted ones.
+func (d directory) own(l snowflake.Layout, namespace string, dc snowflake.Datacenter) (out Own) {
+	for _, a := range d.of(namespace, dc) {
+		if a.Above > 0 || !d.Member {
+			out = append(out, Span{a.First, a.Last, a.Above})
+		}
+	}
+	if d.Member {
+		return out
+	}
+	return Own{{Last: l.MaxWorker()}}.Less(out)
+}
+
+// of returns the allotments out of one pool.
 func (d directory) of(namespace string, dc snowflake.Datacenter) (out []Allotment) {
 	for _, a := range d.Allotments {
 		if a.Namespace == namespace && a.Datacenter == dc {
@@ -122,7 +132,7 @@ func (d directory) allot(a Allotment) (directory, error) {
 	return d, nil
 }
 
-// without is the directory less one allotment.
+// without returns the directory less one allotment.
 func (d directory) without(a Allotment) directory {
 	d.Allotments = slices.DeleteFunc(slices.Clone(d.Allotments), func(b Allotment) bool { return a == b })
 	return d
@@ -186,7 +196,7 @@ func (d directory) merge(other directory) (next directory, changed bool, err err
 	return next, changed, nil
 }
 
-// join is the directory of a Set that joins: it has no namespaces but the root's. seq.ErrUnsafeChange if
+// join returns the directory of a Set that joins: it has no namespaces but the root's. seq.ErrUnsafeChange if
 // IDs were made here, which the root's could repeat.
 func (d directory) join() (directory, error) {
 	if d.Member {
@@ -232,7 +242,7 @@ func (c *Catalog) settled(ctx context.Context) error {
 	return c.cfg.Root.Settled(ctx)
 }
 
-// Own are the worker ids of a namespace that nodes of this cluster may use, as far as this node
+// Own returns the worker ids of a namespace that nodes of this cluster may use, as far as this node
 // knows.
 func (c *Catalog) Own(ns *Namespace, dc snowflake.Datacenter) Own {
 	return c.Known().own(ns.Layout, ns.Name, dc)
@@ -257,7 +267,7 @@ func (c *Catalog) Gave(ctx context.Context, cluster string) (bool, error) {
 	return err == nil && slices.ContainsFunc(v.Allotments, func(a Allotment) bool { return a.Cluster == cluster }), err
 }
 
-// Told is the document as a cluster hears of it. kept is 0, or until when worker ids that this cluster
+// Told returns the document that this cluster tells another. kept is 0, or until when worker ids that this cluster
 // has forgotten may be in use, Unix milliseconds.
 func (c *Catalog) Told(ctx context.Context, cluster string, kept uint64) ([]byte, error) {
 	v, err := c.Load(ctx)
@@ -300,7 +310,7 @@ type Pool struct {
 	Allotted   []Allotment          // to other Sets
 }
 
-// For is the pool that a Set's wish means, recorded like Record does. For the root; errors as of
+// For returns the pool that a Set's wish means, recorded like Record does. For the root; errors as of
 // Record.
 func (c *Catalog) For(ctx context.Context, w AllotmentRequest) (p Pool, err error) {
 	node := Node{Datacenter: w.Datacenter, Worker: w.Worker}

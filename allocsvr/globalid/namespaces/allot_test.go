@@ -18,6 +18,19 @@ func mustLayout(t *testing.T, text string) snowflake.Layout {
 	return l
 }
 
+func TestSpansWithoutTheWorkerIDsOfOthers(t *testing.T) {
+	own := Own{{First: 0, Last: 3}, {First: 8, Last: 15, Above: 5}, {First: 20, Last: 20}}
+	for _, c := range []struct{ taken, want Own }{
+		{nil, own},
+		{Own{{First: 2, Last: 2}, {First: 3, Last: 3}, {First: 9, Last: 9}, {First: 15, Last: 15}}, Own{{First: 0, Last: 1}, {First: 8, Last: 8, Above: 5}, {First: 10, Last: 14, Above: 5}, {First: 20, Last: 20}}},
+		{Own{{First: 0, Last: 0}, {First: 3, Last: 9}, {First: 18, Last: 30}}, Own{{First: 1, Last: 2}, {First: 10, Last: 15, Above: 5}}},
+	} {
+		if got := own.Less(c.taken); !slices.Equal(got, c.want) {
+			t.Errorf("without %v: %v, want %v", c.taken, got, c.want)
+		}
+	}
+}
+
 func TestTheRootHasWhatItHasNotAllotted(t *testing.T) {
 	l := mustLayout(t, "time:41,datacenter:2,worker:4,sequence:12;epoch=0")
 	d := directory{Format: format}

@@ -93,7 +93,7 @@ func defaults() []Namespace {
 	}
 }
 
-// all are the recorded namespaces and those offers that none of them meets, by name.
+// all returns the recorded namespaces and those offers that none of them meets, by name.
 // Offers that come first go before.
 func (d directory) all(offers []Namespace) []Namespace {
 	out := slices.Clone(d.Namespaces)
@@ -185,7 +185,7 @@ func (d directory) bind(dc Datacenter) (next directory, changed bool, err error)
 	return d, true, nil
 }
 
-// NameOf is the name of a datacenter id, "" if none is known.
+// NameOf returns the name of a datacenter id, "" if none is known.
 func (d directory) NameOf(id snowflake.Datacenter) string {
 	for _, dc := range d.Datacenters {
 		if dc.ID == id {

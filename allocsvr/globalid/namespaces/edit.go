@@ -60,7 +60,7 @@ type Edit struct {
 	Version                    uint64 // the present version; zero if it is not recorded
 }
 
-// over is the namespace with the edits. seq.ErrBadLayout.
+// over returns the namespace with the edits. seq.ErrBadLayout.
 func (e Edit) over(old Namespace) (Namespace, error) {
 	ns := old
 	ns.Name = e.Name

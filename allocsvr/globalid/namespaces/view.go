@@ -45,7 +45,7 @@ func (v *View) Find(ref Ref) *Namespace {
 	return ns
 }
 
-// Named is the namespace of exactly that name: seq.ErrUnknownNamespace.
+// Named returns the namespace of exactly that name: seq.ErrUnknownNamespace.
 func (v *View) Named(name string) (*Namespace, error) {
 	if ns := v.byName[name]; ns != nil {
 		return ns, nil
@@ -66,7 +66,7 @@ func (v *View) Elsewhere(name string) bool {
 	return !v.Member && slices.ContainsFunc(v.Allotments, func(a Allotment) bool { return a.Namespace == name })
 }
 
-// Select are the namespaces that are meant, by name: all of them if the reference is empty.
+// Select returns the namespaces that are meant, by name: all of them if the reference is empty.
 // seq.ErrUnknownNamespace.
 func (v *View) Select(ref Ref) ([]Namespace, error) {
 	if ref == (Ref{}) {

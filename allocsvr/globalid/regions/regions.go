@@ -121,7 +121,7 @@ func (c Cluster) String() string {
 	return c.ID + " (" + c.Life.String() + ")"
 }
 
-// Conflicts are the namespaces of which both clusters can make the same ID, each once for each
+// Conflicts returns the namespaces of which both clusters can make the same ID, each once for each
 // datacenter here.
 func (c Cluster) Conflicts(other Cluster) (all []Conflict) {
 	for _, mine := range c.Namespaces {

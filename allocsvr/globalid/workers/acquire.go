@@ -69,7 +69,7 @@ func (p *pool) register(worker snowflake.Worker) seq.Register {
 	return seq.WorkerRegister(p.Name, uint64(p.dc), uint64(worker))
 }
 
-// record is the pool of a namespace, for this node.
+// record returns the pool of a namespace, for this node.
 func (w *Workers) record(ctx context.Context, name string) (*pool, error) {
 	ns, own, err := w.names.Record(ctx, name)
 	if err == nil {
@@ -113,7 +113,7 @@ func (w *Workers) exhausted(c choice) error {
 	return exhausted(c.used, c.pool, w.nodes())
 }
 
-// nodes are the names of the sessions that the stores told of.
+// nodes returns the names of the sessions that the stores told of.
 func (w *Workers) nodes() map[seq.Session]string {
 	names := map[seq.Session]string{w.cfg.Holder.Session: w.cfg.Name}
 	for _, v := range w.cfg.Sessions() {

@@ -104,7 +104,13 @@ func (w *Workers) pickFor(ctx context.Context, cluster string, others []string, 
 		return a, err
 	}
 	a = namespaces.Allotment{Namespace: p.Name, Datacenter: p.Datacenter, Cluster: cluster}
-	free := gaps(p.Own, used)
+	var held namespaces.Own
+	for _, u := range used {
+		if !u.Free {
+			held = append(held, namespaces.Span{First: u.Worker, Last: u.Worker})
+		}
+	}
+	free := p.Own.Less(held)
 	if only := wish.Worker; only != nil {
 		if _, ok := free.Find(*only); !ok {
 			return a, fmt.Errorf("worker id %d: the root Set does not have it free: %w", *only, exhausted(used, poolOf(used, p.Own), w.nodes()))
@@ -139,26 +145,6 @@ func apportion(cluster string, others []string, p namespaces.Pool) (part, keep, 
 		}
 	}
 	return part, keep, 2
-}
-
-// gaps are the spans less the worker ids that are not free.
-func gaps(own namespaces.Own, used []Used) (out namespaces.Own) {
-	for _, s := range own {
-		next, whole := s.First, true
-		for _, u := range used { // by worker
-			if u.Free || u.Worker < s.First || u.Worker > s.Last {
-				continue
-			}
-			if u.Worker > next {
-				out = append(out, namespaces.Span{First: next, Last: u.Worker - 1})
-			}
-			next, whole = u.Worker+1, u.Worker < s.Last
-		}
-		if whole {
-			out = append(out, namespaces.Span{First: next, Last: s.Last})
-		}
-	}
-	return out
 }
 
 // fence gains the registers of an allotment, and gives the longest run of those that it gained and

@@ -307,7 +307,7 @@ func (s *loans) spare(at place, mark, era Mark, layout snowflake.Layout, now Mar
 	return l != nil && l.returned && l.mark == mark && l.layout == layout && startOf(layout, l.used) <= now && (era == 0 || startOf(layout, l.used) > era)
 }
 
-// holder is the client that was lent the worker id of that mark, "" if it is not known.
+// holder returns the client that was lent the worker id of that mark, "" if it is not known.
 func (s *loans) holder(at place, mark Mark) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -333,7 +333,7 @@ func (s *loans) giveBack(n Named, ticket uint64, used snowflake.Tick) error {
 	return nil
 }
 
-// LentTo is the client to which this node has lent a worker id, as it calls itself; "" if
+// LentTo returns the client to which this node has lent a worker id, as it calls itself; "" if
 // another node has, or none.
 func (i *Issuer) LentTo(u Used) string { return i.loans.holder(place{u.Datacenter, u.Worker}, u.Mark) }
 

@@ -69,7 +69,7 @@ func (i *Issuer) wanted() bool {
 	return used != 0 && i.w.cfg.Clock.Now()-time.Duration(used) < idleAfter
 }
 
-// Current is the lease that is in use, nil if there is none.
+// Current returns the lease that is in use, nil if there is none.
 func (i *Issuer) Current() *Lease { return i.current.Load() }
 
 // Pool returns the state of the pool of worker ids at the last look.

@@ -50,10 +50,10 @@ type trouble struct {
 	until time.Duration // on the clock: no other step is tried before
 }
 
-// Mark is the highest that W stores have: the end of the window.
+// Mark returns the highest that W stores have: the end of the window.
 func (l *Lease) Mark() Mark { return Mark(l.confirmed.Load()) }
 
-// last is the highest moment that an ID of the lease may carry so far.
+// last returns the highest moment that an ID of the lease may carry so far.
 func (l *Lease) last() Mark { return startOf(l.Namespace.Layout, l.gen.Last()) }
 
 // confirm lets the generator use the window up to a mark that W stores have.

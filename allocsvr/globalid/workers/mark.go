@@ -28,10 +28,10 @@ func (m Mark) ahead(of Mark) time.Duration {
 	return time.Duration(min(uint64(m-of), uint64(1<<63-1)/uint64(time.Millisecond))) * time.Millisecond
 }
 
-// Time is the moment of the mark, in UTC.
+// Time returns the moment of the mark, in UTC.
 func (m Mark) Time() time.Time { return time.UnixMilli(int64(min(uint64(m), 1<<63-1))).UTC() }
 
-// tick is the tick that contains the mark: both the highest one that a holder may use
+// tick returns the tick that contains the mark: both the highest one that a holder may use
 // once the mark is confirmed, and the floor of the next holder. It rises with the
 // mark, so what is above a floor was never below a confirmed mark.
 func (m Mark) tick(l snowflake.Layout) snowflake.Tick {
@@ -46,7 +46,7 @@ func (m Mark) tick(l snowflake.Layout) snowflake.Tick {
 	return t
 }
 
-// startOf is the mark at which a tick begins.
+// startOf returns the mark at which a tick begins.
 func startOf(l snowflake.Layout, t snowflake.Tick) Mark {
 	at, err := l.TimeOf(t)
 	if err != nil {

@@ -97,7 +97,7 @@ func among(used []Used, own namespaces.Own, latest Mark) []Used {
 	return out
 }
 
-// fresh are the first worker ids of own, or with topDown the last ones, that have no register yet
+// fresh returns the first worker ids of own, or with topDown the last ones, that have no register yet
 // and whose IDs may begin at latest or before.
 func fresh(own namespaces.Own, known map[snowflake.Worker]bool, topDown bool, latest Mark) (out []snowflake.Worker) {
 	own = slices.Clone(own)
@@ -248,7 +248,7 @@ func (w *Workers) Kept(ctx context.Context) (uint64, error) {
 	return found.Floor, nil
 }
 
-// floorOf is the highest floor that a look at worker registers has shown.
+// floorOf returns the highest floor that a look at worker registers has shown.
 func floorOf(used []Used) (floor Mark) {
 	for _, u := range used {
 		floor = max(floor, u.Floor)

@@ -132,7 +132,7 @@ func New(cfg Config, names *namespaces.Catalog) *Workers {
 	return w
 }
 
-// Of is the issuer of a namespace that is known, by its name.
+// Of returns the issuer of a namespace that is known, by its name.
 func (w *Workers) Of(name string) *Issuer {
 	if i, ok := w.issuers.Load(name); ok {
 		return i.(*Issuer)
@@ -240,7 +240,7 @@ func (w *Workers) leavingError(err error) error {
 
 func (w *Workers) now() Mark { return markOf(w.cfg.Wall()) }
 
-// latest is the latest mark of a worker id that this node takes: with a later one
+// latest returns the latest mark of a worker id that this node takes: with a later one
 // nothing could be handed out before the clock gets there.
 func (w *Workers) latest() Mark { return w.now().add(reachOf(w.cfg.Window)) }
 
@@ -310,7 +310,7 @@ func (w *Workers) Told(ctx context.Context, name string) (e InEffect, err error)
 	}
 }
 
-// living are the sessions that live, as far as this node has heard.
+// living returns the sessions that live, as far as this node has heard.
 func (w *Workers) living() map[seq.Session]bool {
 	living := map[seq.Session]bool{w.cfg.Holder.Session: true}
 	for _, v := range w.cfg.Sessions() {

@@ -17,7 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/lab/load"
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/clienttest"
+	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
 )
 
 // seqctl runs a command line in this process.
@@ -33,7 +33,7 @@ func seqctl(t *testing.T, args ...string) (stdout string, err error) {
 	return out.String(), err
 }
 
-// quick are the flags of a run that is only to work. Without a warm-up the first calls
+// quick returns the flags of a run that is only to work. Without a warm-up the first calls
 // count, however long they take.
 func quick(more ...string) []string {
 	return append([]string{"bench", "--warmup", "0s", "--duration", "200ms", "--callers", "8", "--uids", "50", "-o", "json"}, more...)

@@ -11,7 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 )
 
-// Commands are the verbs bench and check.
+// Commands returns the verbs bench and check.
 func Commands() []*cobra.Command { return []*cobra.Command{benchCommand(), checkCommand()} }
 
 func benchCommand() *cobra.Command {

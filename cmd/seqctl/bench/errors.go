@@ -31,7 +31,7 @@ var (
 	errTooSlow = errors.New("FAIL")
 )
 
-// codeOf is the kind of an error, for counting: the name of its wire code, of its gRPC
+// codeOf returns the kind of an error, for counting: the name of its wire code, of its gRPC
 // code or of its HTTP status.
 func codeOf(err error) string {
 	var web *webError

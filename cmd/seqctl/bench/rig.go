@@ -151,5 +151,5 @@ func (r *rig) draws() []load.Draw {
 	return out
 }
 
-// key is the key of a UID.
+// key returns the key of a UID.
 func (r *rig) key(uid seq.UID) client.Key { return client.Key{Space: r.o.space, UID: uid} }

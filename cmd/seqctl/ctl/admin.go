@@ -58,7 +58,7 @@ func (o *Options) routes(ctx context.Context) (*survey.Cluster, error) {
 	return nil, fmt.Errorf("%w at any of %d addresses: %s", errNoAnswer, len(o.Addrs), strings.Join(wrong, "; "))
 }
 
-// Seed is the address of --addr that is asked: of several the first one that answers.
+// Seed returns the address of --addr that is asked: of several the first one that answers.
 func (o *Options) Seed(ctx context.Context) (string, error) {
 	if o.found {
 		return o.Addr, nil
@@ -67,7 +67,7 @@ func (o *Options) Seed(ctx context.Context) (string, error) {
 	return o.Addr, err
 }
 
-// nodeNames are the AllocSvr of the route table.
+// nodeNames returns the AllocSvr of the route table.
 func nodeNames(c *survey.Cluster) (names []string) {
 	for _, n := range c.Table.Nodes {
 		names = append(names, n.Name)
@@ -109,7 +109,7 @@ func onAnyNode[Q, R any](ctx context.Context, o *Options, method func(pb.AdminCl
 	return nil, fmt.Errorf("none of %d AllocSvr answers: %w", len(c.Table.Nodes), last)
 }
 
-// StoreAddrs are the gRPC addresses of the stores, as an AllocSvr that the router or
+// StoreAddrs returns the gRPC addresses of the stores, as an AllocSvr that the router or
 // AllocSvr at --addr leads to knows them.
 func StoreAddrs(ctx context.Context, o *Options) ([]string, error) {
 	reply, err := onAnyNode(ctx, o, pb.AdminClient.Status, &pb.StatusRequest{})

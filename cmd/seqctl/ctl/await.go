@@ -62,7 +62,7 @@ func over(ctx context.Context) bool {
 	return ctx.Err() != nil || bounded && !time.Now().Before(deadline)
 }
 
-// newest is the answer of the node that knows most, once that is a route table of the
+// newest returns the answer of the node that knows most, once that is a route table of the
 // version or a later one and it has read the stores; left says what is missing.
 func newest(s *survey.Survey, version uint64) (best *pb.StatusReply, left string) {
 	best = s.View()

@@ -27,12 +27,12 @@ type connection struct {
 	TokenFile string   `yaml:"token-file,omitempty" json:"token_file"`
 }
 
-// variable is the environment variable that says what a flag does not.
+// variable returns the environment variable that says what a flag does not.
 func variable(flag string) string {
 	return "SEQ_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// texts are the flags with one text each.
+// texts returns the flags with one text each.
 func (c *connection) texts() map[string]*string {
 	return map[string]*string{"tls-ca": &c.CA, "tls-cert": &c.Cert, "tls-key": &c.Key, "tls-cluster": &c.Cluster, "token-file": &c.TokenFile}
 }
@@ -91,7 +91,7 @@ func (c *connection) check() ([]grpc.DialOption, error) {
 	return dial, daemon.Usage(err)
 }
 
-// unique is the list without what stood there before.
+// unique returns the list without what stood there before.
 func unique(list []string) (out []string) {
 	for _, s := range list {
 		if !slices.Contains(out, s) {

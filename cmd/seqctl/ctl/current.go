@@ -82,7 +82,7 @@ func (t *target) all(cmd *cobra.Command, args []string) ([]survey.CounterID, err
 	return ids, nil
 }
 
-// currentRows are the rows, and an error that counts the UIDs that failed.
+// currentRows returns the rows, and an error that counts the UIDs that failed.
 func currentRows(space string, ids []survey.CounterID, values []client.Value) ([]currentRow, error) {
 	rows := make([]currentRow, len(ids))
 	var first error

@@ -12,7 +12,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/tlstest"
+	"github.com/seqsvr/seqsvr/tests/kit/tlstest"
 )
 
 func TestStatusSaysWhatToDoFirst(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/clienttest"
+	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
 )
 
 func TestARequestIDGetsItsNumbersAgainAndLookupShowsThem(t *testing.T) {

@@ -78,7 +78,7 @@ func (t *target) one(cmd *cobra.Command, args []string, others int) (id survey.C
 	return survey.CounterOf(uid), args[1:], err
 }
 
-// sequenceOf is the sequence of a counter in the space.
+// sequenceOf returns the sequence of a counter in the space.
 func sequenceOf(space string, id survey.CounterID) client.Key {
 	if id.UID == nil {
 		return client.StringKey(space, id.Key)

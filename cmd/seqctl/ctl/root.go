@@ -21,7 +21,7 @@ import (
 // DefaultAddr is where `seqctl dev` listens, and where the other verbs look.
 const DefaultAddr = "127.0.0.1:7400"
 
-// Root is the command without verbs that load or run clusters; add those to it.
+// Root returns the command without verbs that load or run clusters; add those to it.
 func Root() *cobra.Command {
 	root := Group(&cobra.Command{
 		Use:   "seqctl",

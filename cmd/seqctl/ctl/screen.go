@@ -28,7 +28,7 @@ const (
 	zoneCells  = 8
 )
 
-// columns are the heads of a table of status; with zones there is one more, and less room for
+// columns returns the heads of a table of status; with zones there is one more, and less room for
 // addresses.
 func columns(zoned bool, heads ...string) (t *ui.Table, addr int, row func(zone string, cells ...any)) {
 	if !zoned {
@@ -162,7 +162,7 @@ func routerList(routers []survey.Router) string {
 	return strings.Join(all, ", ")
 }
 
-// cut is the text, or as much of it as fits, with a mark where it was cut.
+// cut returns the text, or as much of it as fits, with a mark where it was cut.
 func cut(text string, columns int) string {
 	if utf8.RuneCountInString(text) <= columns {
 		return text

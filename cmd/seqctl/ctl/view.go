@@ -85,7 +85,7 @@ func EtcdTable(members []EtcdRow) *ui.Table {
 	return t
 }
 
-// etcdRows are the members that stand in a status in place of stores.
+// etcdRows returns the members that stand in a status in place of stores.
 func etcdRows(stores []survey.Store) (rows []EtcdRow) {
 	for _, st := range stores {
 		m, row := st.Etcd, EtcdRow{Name: cut(st.Name, nameCells), Addr: cut(st.Addr, addrCells)}

@@ -88,7 +88,7 @@ type readyFile struct {
 	Processes []process `json:"processes"`
 }
 
-// Command is the verb.
+// Command returns the verb.
 func Command() *cobra.Command {
 	o := &options{Config: localcluster.DefaultConfig("")}
 	cmd := &cobra.Command{

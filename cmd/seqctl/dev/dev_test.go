@@ -23,8 +23,8 @@ import (
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 	"github.com/seqsvr/seqsvr/internal/ops/msglog"
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
-	"github.com/seqsvr/seqsvr/tests/harness"
-	"github.com/seqsvr/seqsvr/tests/madelog"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/madelog"
 )
 
 // patience is far more than a start, a stop or a failover takes.

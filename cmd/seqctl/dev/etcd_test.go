@@ -9,7 +9,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
-	"github.com/seqsvr/seqsvr/tests/etcdtest"
+	"github.com/seqsvr/seqsvr/tests/kit/etcdtest"
 )
 
 func TestWhatDoesNotWorkOnEtcdIsRefusedByName(t *testing.T) {

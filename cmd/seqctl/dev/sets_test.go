@@ -10,7 +10,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/ops/survey"
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
-	"github.com/seqsvr/seqsvr/tests/etcdtest"
+	"github.com/seqsvr/seqsvr/tests/kit/etcdtest"
 )
 
 // setRow is one line of set list.

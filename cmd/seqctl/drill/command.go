@@ -34,7 +34,7 @@ type options struct {
 	inside          string // prefix of the namespaces in whose hub this process runs
 }
 
-// Command is the verb.
+// Command returns the verb.
 func Command() *cobra.Command {
 	o := &options{Config: lab.Config{Config: localcluster.DefaultConfig(""), Temp: "seqctl-drill-", Patience: patience}}
 	cmd := &cobra.Command{
@@ -248,7 +248,7 @@ func printList(w io.Writer, format ui.Format) error {
 	})
 }
 
-// completeNodes are the nodes of the cluster that the drill would start.
+// completeNodes returns the nodes of the cluster that the drill would start.
 func (o *options) completeNodes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return o.nodes(), cobra.ShellCompDirectiveNoFileComp
 }

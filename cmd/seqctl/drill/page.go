@@ -83,7 +83,7 @@ type axis struct{ first, last float64 }
 
 func (a axis) x(at float64) float64 { return left + (right-left)*(at-a.first)/(a.last-a.first) }
 
-// latencyY is the height of a call that took that long: logarithmic, 0.1 ms to 30 s.
+// latencyY returns the height of a call that took that long: logarithmic, 0.1 ms to 30 s.
 func latencyY(d time.Duration) float64 {
 	const least, most = -1.0, 4.5 // log10 of ms
 	at := math.Log10(max(float64(d)/float64(time.Millisecond), 0.1))
@@ -167,7 +167,7 @@ func (p *picture) marks(moments []lab.Moment, a axis) {
 
 func labelWidth(text string) float64 { return digitWidth * float64(utf8.RuneCountInString(text)) }
 
-// tickStep is the least of 1, 2, 5, 10 ... seconds at which labels of the time do not touch.
+// tickStep returns the least of 1, 2, 5, 10 ... seconds at which labels of the time do not touch.
 func tickStep(a axis) float64 {
 	for scale := 1000.0; ; scale *= 10 {
 		for _, n := range []float64{1, 2, 5} {

@@ -76,7 +76,7 @@ func (o *options) cluster(ctx context.Context) (*lab.Cluster, error) {
 	return lab.Start(ctx, o.Config)
 }
 
-// nodes are the names of the nodes of a cluster of one's own.
+// nodes returns the names of the nodes of a cluster of one's own.
 func (o *options) nodes() (names []string) {
 	for _, n := range o.Planned() {
 		names = append(names, n.Name)

@@ -53,7 +53,7 @@ type Line struct {
 	UpperBound bool
 }
 
-// Name is the line without its number.
+// Name returns the line without its number.
 func (l Line) Name() string {
 	switch {
 	case l.Sections > 0:
@@ -72,7 +72,7 @@ func quote(key string) string {
 	return strings.TrimSpace(out.String())
 }
 
-// String is the line as it stands in a file.
+// String returns the line as it stands in a file.
 func (l Line) String() string {
 	text := l.Name()
 	if l.Given {
@@ -140,7 +140,7 @@ func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
 	return 0, nil, nil
 }
 
-// Next is the next line; io.EOF at the end. ErrFormat, ErrCut.
+// Next returns the next line; io.EOF at the end. ErrFormat, ErrCut.
 func (r *Reader) Next() (Line, error) {
 	for r.in.Scan() {
 		raw := r.in.Bytes()

@@ -45,7 +45,7 @@ func known(err, unknown error, list string, names func() ([]string, error)) erro
 	return fmt.Errorf("%w, %s", err, ctl.Known(strings.Trim(quoted, `"`), all, list))
 }
 
-// namespaces are the names of those that are in use.
+// namespaces returns the names of the namespaces in use.
 func namespaces(ctx context.Context, o *ctl.Options) (names []string, err error) {
 	reply, err := ctl.Call(ctx, o, o.Addr, pb.NewSnowflakeClient, pb.SnowflakeClient.Namespaces, &pb.SnowflakeNamespacesRequest{})
 	for _, n := range reply.GetNamespaces() {
@@ -56,7 +56,7 @@ func namespaces(ctx context.Context, o *ctl.Options) (names []string, err error)
 	return names, err
 }
 
-// datacenters are the names of those that were used.
+// datacenters returns the names of the datacenters that were used.
 func datacenters(ctx context.Context, o *ctl.Options) (names []string, err error) {
 	reply, err := ctl.Call(ctx, o, o.Addr, pb.NewSnowflakeClient, pb.SnowflakeClient.Namespaces, &pb.SnowflakeNamespacesRequest{})
 	for _, dc := range reply.GetDatacenters() {
@@ -67,7 +67,7 @@ func datacenters(ctx context.Context, o *ctl.Options) (names []string, err error
 	return names, err
 }
 
-// tags are the names of those that are in use.
+// tags returns the names of the tags in use.
 func tags(ctx context.Context, o *ctl.Options) (names []string, err error) {
 	reply, err := ctl.Call(ctx, o, o.Addr, pb.NewSegmentClient, pb.SegmentClient.List, &pb.SegmentListRequest{})
 	for _, t := range reply.GetTags() {

@@ -11,7 +11,7 @@ import (
 // askTimeout is the default of --timeout.
 const askTimeout = 10 * time.Second
 
-// Commands are the verbs snowflake, segment, number and namespace, each with verbs of its own.
+// Commands returns the verbs snowflake, segment, number and namespace, each with verbs of its own.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		ctl.Group(&cobra.Command{Use: "snowflake", Aliases: []string{"id"}, Short: "make, read and list global IDs that are ordered by time"},

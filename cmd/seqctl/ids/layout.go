@@ -71,13 +71,13 @@ func newLayoutRow(p *pb.SnowflakeLayout, now time.Time) layoutRow {
 	return r
 }
 
-// fields is the part of the text before the options.
+// fields returns the part of the text before the options.
 func (r layoutRow) fields() string {
 	fields, _, _ := strings.Cut(r.Text, ";")
 	return fields
 }
 
-// leftCell is the time left as a table shows it.
+// leftCell returns the time left as a table shows it.
 func (r layoutRow) leftCell() ui.Cell {
 	switch {
 	case r.RanOut:

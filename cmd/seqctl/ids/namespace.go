@@ -33,7 +33,7 @@ func newNamespaceRow(p *pb.SnowflakeNamespace) namespaceRow {
 		effect{p.GetInEffectInMs(), p.GetWindowsUntilUnixMs()}, newLayoutRow(p.GetLayout(), time.Now())}
 }
 
-// retiredText is the moment of a retirement; empty for none.
+// retiredText returns the moment of a retirement; empty for none.
 func retiredText(unixMS int64) string {
 	if unixMS == 0 {
 		return ""
@@ -41,7 +41,7 @@ func retiredText(unixMS int64) string {
 	return time.UnixMilli(unixMS).UTC().Format(time.RFC3339)
 }
 
-// stateCell is the state of a namespace or tag for people.
+// stateCell returns the state of a namespace or tag for people.
 func stateCell(retired string) string {
 	if retired == "" {
 		return "in use"

@@ -86,7 +86,7 @@ Later the count may get more digits and the zone may change; anything else could
 	return cmd
 }
 
-// dryRun is the row of a tag that would be new.
+// dryRun returns the row of a tag that would be new.
 func dryRun(want *pb.SegmentTag, now time.Time) (numberRow, error) {
 	f := numbers.Format{Template: want.Template, Reset: want.Reset_, Zone: want.Zone}.Over(numbers.Format{})
 	form, err := f.Parse()

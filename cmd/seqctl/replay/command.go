@@ -41,7 +41,7 @@ type options struct {
 	ids     bool
 }
 
-// Command is the verb.
+// Command returns the verb.
 func Command() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -137,7 +137,7 @@ func (o *options) replay(ctx context.Context, c *client.Client, log io.Reader, p
 	return replay(ctx, msglog.NewReader(log), take, o.callers, out, progress.Add)
 }
 
-// count is the number of messages of a file, for the bar on a terminal; 0 if there is
+// count returns the number of messages of a file, for the bar on a terminal; 0 if there is
 // no terminal, or if the log can be read but once.
 func count(path string, stderr io.Writer) (uint64, error) {
 	if info, err := os.Stat(path); path == "-" || !ui.IsTerminal(stderr) || err == nil && !info.Mode().IsRegular() {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/clienttest"
+	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
 )
 
 // replayed runs the verb, and gives its report and what it wrote to --out.

@@ -44,7 +44,7 @@ type job struct {
 	message msglog.Message
 }
 
-// request is the id of a message, the same whenever the log is replayed: its line, and what
+// request returns the id of a message, the same whenever the log is replayed: its line, and what
 // tells it from the message in that line of another log.
 func (j job) request() string {
 	return fmt.Sprintf("%d/%d/%d", j.line, j.message.Sender, j.message.Seconds)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/ops/msglog"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/madelog"
+	"github.com/seqsvr/seqsvr/tests/kit/madelog"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -101,7 +101,7 @@ func usersIn(text []byte) uint64 {
 	return uint64(len(seen))
 }
 
-// expected is the output of a replay of the log on a new service.
+// expected returns the output of a replay of the log on a new service.
 func expected(t *testing.T, text []byte) string {
 	t.Helper()
 	var out strings.Builder

@@ -98,7 +98,7 @@ func (d *division) find(ctx context.Context, addrs []string) error {
 	return nil
 }
 
-// all are the Sets; of a cluster that is alone itself.
+// all returns the Sets, or the cluster itself if it is alone.
 func (d *division) all() []sets.Set {
 	if len(d.sets.Sets) > 0 {
 		return d.sets.Sets
@@ -121,7 +121,7 @@ func (d *division) set(name string) (*setadmin.Set, error) {
 	return nil, fmt.Errorf("%w: %q, %s", sets.ErrUnknownSet, name, ctl.Known(name, names, "seqctl set list"))
 }
 
-// ranges are the sections that each Set has by the map.
+// ranges returns the sections that each Set has by the map.
 func (d *division) ranges() [][]sets.Range {
 	return d.sets.Ranges(d.sections)
 }

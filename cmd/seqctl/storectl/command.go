@@ -57,7 +57,7 @@ func (o *options) addTo(cmd *cobra.Command, timeout time.Duration) {
 	setEtcdHidden(cmd, true) // refused by most verbs
 }
 
-// addrs are the stores' addresses.
+// addrs returns the stores' addresses.
 func (o *options) addrs(ctx context.Context) ([]string, error) {
 	if o.etcd.Given() {
 		return nil, daemon.Usage(errOfStores)

@@ -50,7 +50,7 @@ func (o *options) onEtcd(cmd *cobra.Command) (bool, error) {
 	return true, nil
 }
 
-// manifestOf is the manifest of what is below a prefix of etcd.
+// manifestOf returns the manifest of what is below a prefix of etcd.
 func manifestOf(c etcdstore.Contents) backup.Manifest {
 	m := backup.Manifest{Cluster: c.Cluster, Era: c.OldestOf, Mapping: c.Mapping, Floors: c.Floors, Required: c.Required, Registers: len(c.States), Sources: []string{"etcd"},
 		Members: quorum.MemberList{Version: 1, R: 1, W: 1, Incarnation: c.Incarnation, Members: []quorum.Member{{UUID: c.UUID, Name: "etcd"}}}}

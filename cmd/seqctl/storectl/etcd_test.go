@@ -21,7 +21,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
 	"github.com/seqsvr/seqsvr/storesvr/backup"
-	"github.com/seqsvr/seqsvr/tests/etcdtest"
+	"github.com/seqsvr/seqsvr/tests/kit/etcdtest"
 )
 
 // patience is far more than a start takes.

@@ -290,7 +290,7 @@ func (r *result) instead(s *row) *row {
 	return &r.Stores[i]
 }
 
-// longestKept is the store that keeps worker ids back for longest, -1 if none does.
+// longestKept returns the store that keeps worker ids back for longest, -1 if none does.
 func longestKept(stores []row) int {
 	most := -1
 	for i, s := range stores {

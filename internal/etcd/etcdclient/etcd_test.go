@@ -21,8 +21,8 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/etcdtest"
-	"github.com/seqsvr/seqsvr/tests/tlstest"
+	"github.com/seqsvr/seqsvr/tests/kit/etcdtest"
+	"github.com/seqsvr/seqsvr/tests/kit/tlstest"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/etcdmodel"
+	"github.com/seqsvr/seqsvr/tests/kit/etcdmodel"
 )
 
 func item(round uint64) quorum.LeaseItem { return quorum.LeaseItem{Register: section, Round: round} }

@@ -12,8 +12,8 @@ import (
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdstore"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
-	"github.com/seqsvr/seqsvr/tests/etcdmodel"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/etcdmodel"
 )
 
 // Each history is three processes that take three sections from each other for a while.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 func TestCallersThatCallAgainAtOnceAreCountedInTheMeasuredTimeOnly(t *testing.T) {

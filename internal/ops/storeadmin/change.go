@@ -80,7 +80,7 @@ func (c *Care) Replace(ctx context.Context, old, addr, force string) ([]Step, er
 		d.Why += ", forced: " + force
 	}
 	return slices.Concat(c.raise(next), []Step{
-		{"bring every store up to date", c.settle},
+		{"bring every store up to date", c.repair},
 		{"take " + gone.Name + " out, and " + fresh.Name + " in as a learner", func(ctx context.Context) error {
 			d.Before = c.list
 			return c.decide(ctx, next, d)
@@ -148,9 +148,9 @@ func (c *Care) Remove(old, force string) ([]Step, error) {
 			return c.apart(next.Members, w)
 		}},
 	}, c.raise(next), []Step{
-		{"bring every store up to date", c.settle},
+		{"bring every store up to date", c.repair},
 		{"take " + gone.Name + " out", func(ctx context.Context) error { return c.decide(ctx, next, d) }},
-		{"bring those left up to date", c.settle},
+		{"bring those left up to date", c.repair},
 	}), nil
 }
 
@@ -195,18 +195,18 @@ func (c *Care) finish() []Step {
 	return []Step{
 		{"fill the new store from all others, and wait until no lease is older than that", c.fill},
 		{"make it a voter", func(ctx context.Context) error { return c.decide(ctx, c.whole(), decision{Why: c.last.Why}) }},
-		{"bring every store up to date", c.settle},
+		{"bring every store up to date", c.repair},
 	}
 }
 
-// fill settles the list, and has its learner have everything.
+// fill repairs the list, and has its learner have everything.
 func (c *Care) fill(ctx context.Context) error {
 	// The command that decided the list may have died before the learner heard of it, and only
 	// such commands tell learners.
 	if err := c.tell(ctx, c.list); err != nil {
 		return err
 	}
-	return c.settle(ctx)
+	return c.repair(ctx)
 }
 
 // whole is the list in which the learner of the one in force votes.

@@ -41,7 +41,7 @@ type cluster struct {
 	// Told is called repeatedly, by several goroutines, with the number of registers that were read. It may
 	// be nil.
 	Told func(registers uint64)
-	// Takeovers bounds how long settle waits for the takeover of an exact section. Zero means
+	// Takeovers bounds how long repair waits for the takeover of an exact section. Zero means
 	// DefaultTakeovers.
 	Takeovers time.Duration
 	// AnyZones plans changes after which one zone has W of the stores, too.

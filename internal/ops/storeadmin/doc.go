@@ -15,21 +15,21 @@
 //
 // The steps of each change, where "A, B | D learns" is a list with the learner D:
 //
-//	replace C by D   settle; list A, B | D learns (W=2 of 2); settle, fill D; list A, B, D
-//	add D            list A, B, C | D learns; settle, fill D; list A, B, C, D (R=W=3)
-//	remove E         settle; list without E (R=W=majority); settle
+//	replace C by D   repair; list A, B | D learns (W=2 of 2); repair, fill D; list A, B, D
+//	add D            list A, B, C | D learns; repair, fill D; list A, B, C, D (R=W=3)
+//	remove E         repair; list without E (R=W=majority); repair
 //	abort            the list from before the learner
 //
 // If the next list would not overlap, because init made R=N/2 of an even N, the same voters first get R=W
-// and settle.
+// and repair.
 //
-// Settle ends once W voters have the list in force and the list is as old as the longest lease ever
+// Repair ends once W voters have the list in force and the list is as old as the longest lease ever
 // granted, times 1+2ρ. It merges the states of W voters by max and gives each voter the registers that it
 // lacks. It accepts each document again under the list in force, because a copied minority value must not
 // look chosen.
 //
 // No confirmed write is missed. Every write quorum of a list meets every quorum of the next one, and a
-// store answers one list at a time. Settle put the writes confirmed before that on W voters. Leases of a
+// store answers one list at a time. Repair put the writes confirmed before that on W voters. Leases of a
 // list meet every quorum of the next list, and have ended before the list after it; a protected lease
 // covers a higher promise.
 //

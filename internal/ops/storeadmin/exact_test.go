@@ -11,7 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
-	"github.com/seqsvr/seqsvr/tests/sessiontest"
+	"github.com/seqsvr/seqsvr/tests/kit/sessiontest"
 )
 
 // orders is an exact space behind the founders' space.
@@ -133,9 +133,9 @@ func TestAMessageToAStoreMayBeAsLargeAsItsLimit(t *testing.T) {
 	}
 }
 
-// While no AllocSvr has the promise, settle gives up by itself, says what to do, and has changed
+// While no AllocSvr has the promise, repair gives up by itself, says what to do, and has changed
 // nothing: the same again goes on once one has taken the section over.
-func TestSettleGivesUpWhereNoTakeoverEnds(t *testing.T) {
+func TestRepairGivesUpWhereNoTakeoverEnds(t *testing.T) {
 	s, e := underTakeover(t)
 	behind := copyAt(t, s[1]).Describe()
 	fresh := learner(t, "n", orders)
@@ -146,7 +146,7 @@ func TestSettleGivesUpWhereNoTakeoverEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = steps[0].Run(within(t))
-	wantErr(t, "settle under a promise without an owner", err, seq.ErrNoQuorum)
+	wantErr(t, "repair under a promise without an owner", err, seq.ErrNoQuorum)
 	if err == nil || !strings.Contains(err.Error(), order.String()) || !strings.Contains(err.Error(), "while an AllocSvr runs") {
 		t.Errorf("got %v, want the section's name and what to do", err)
 	}
@@ -192,9 +192,9 @@ func TestABackupHasWhatWStoresHaveOfAnExactSection(t *testing.T) {
 	}
 }
 
-// A voter that has promised a higher epoch takes no copy from here: settle waits for the owner
+// A voter that has promised a higher epoch takes no copy from here: repair waits for the owner
 // that has that promise.
-func TestSettleWaitsForATakeoverOfAnExactSection(t *testing.T) {
+func TestRepairWaitsForATakeoverOfAnExactSection(t *testing.T) {
 	s, e := underTakeover(t)
 	behind := copyAt(t, s[1]).At()
 	fresh, w := learner(t, "n", orders), &wire{}
@@ -203,15 +203,15 @@ func TestSettleWaitsForATakeoverOfAnExactSection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settled := make(chan error, 1)
-	go func() { settled <- steps[0].Run(within(t)) }()
+	repaired := make(chan error, 1)
+	go func() { repaired <- steps[0].Run(within(t)) }()
 	for sent := 0; sent < 3; {
 		w.mu.Lock()
 		sent = len(w.fills)
 		w.mu.Unlock()
 		select {
-		case err := <-settled:
-			t.Fatalf("settled while a takeover is under way: %v", err)
+		case err := <-repaired:
+			t.Fatalf("repaired while a takeover is under way: %v", err)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -221,7 +221,7 @@ func TestSettleWaitsForATakeoverOfAnExactSection(t *testing.T) {
 	next := ownerOf(t, e, copyAt(t, s[0]))
 	taken(t, next, "c")
 	log(t, exact.Change{Whole: next.State()}, s[0], s[1])
-	if err := <-settled; err != nil {
+	if err := <-repaired; err != nil {
 		t.Fatal(err)
 	}
 	run(t, steps[1:], nil)

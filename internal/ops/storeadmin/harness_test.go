@@ -19,8 +19,8 @@ import (
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
-	"github.com/seqsvr/seqsvr/tests/sessiontest"
-	"github.com/seqsvr/seqsvr/tests/waits"
+	"github.com/seqsvr/seqsvr/tests/kit/sessiontest"
+	"github.com/seqsvr/seqsvr/tests/kit/waits"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -9,7 +9,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr"
 	"github.com/seqsvr/seqsvr/storesvr/backup"
-	"github.com/seqsvr/seqsvr/tests/sessiontest"
+	"github.com/seqsvr/seqsvr/tests/kit/sessiontest"
 )
 
 // extend tells some stores of a space.

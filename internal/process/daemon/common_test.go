@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seqsvr/seqsvr/internal/base/config"
-	"github.com/seqsvr/seqsvr/tests/textlog"
+	"github.com/seqsvr/seqsvr/tests/kit/textlog"
 )
 
 // journal is a log that may be read while it is written.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seqsvr/seqsvr/tests/otlptest"
+	"github.com/seqsvr/seqsvr/tests/kit/otlptest"
 )
 
 // span makes one, as a daemon would.

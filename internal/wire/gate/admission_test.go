@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/bubble"
 )
 
 // entered is n calls that were let in at once.

@@ -22,8 +22,8 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/textlog"
-	"github.com/seqsvr/seqsvr/tests/tlstest"
+	"github.com/seqsvr/seqsvr/tests/kit/textlog"
+	"github.com/seqsvr/seqsvr/tests/kit/tlstest"
 )
 
 // counter is a Sequence that answers takes.

@@ -20,7 +20,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/waits"
+	"github.com/seqsvr/seqsvr/tests/kit/waits"
 )
 
 // generous answers each key with a table of many nodes, and shows the connections.

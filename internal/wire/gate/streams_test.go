@@ -14,8 +14,8 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/rawcall"
-	"github.com/seqsvr/seqsvr/tests/waits"
+	"github.com/seqsvr/seqsvr/tests/kit/rawcall"
+	"github.com/seqsvr/seqsvr/tests/kit/waits"
 )
 
 // dialFor is a connection of its own.

@@ -15,7 +15,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/textlog"
+	"github.com/seqsvr/seqsvr/tests/kit/textlog"
 )
 
 // watched has a call of a method watched, and gives the lines of the log and what was told.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
-	"github.com/seqsvr/seqsvr/tests/textlog"
-	"github.com/seqsvr/seqsvr/tests/tlstest"
+	"github.com/seqsvr/seqsvr/tests/kit/textlog"
+	"github.com/seqsvr/seqsvr/tests/kit/tlstest"
 )
 
 func TestPlaintextIsToldOfBeyondLoopbackAlone(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
-	"github.com/seqsvr/seqsvr/tests/tlstest"
+	"github.com/seqsvr/seqsvr/tests/kit/tlstest"
 )
 
 // web serves HTTP by the files, and says of each request whether it came by TLS.

@@ -20,7 +20,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
-	"github.com/seqsvr/seqsvr/tests/tlstest"
+	"github.com/seqsvr/seqsvr/tests/kit/tlstest"
 )
 
 // secure serves gRPC health by the files and gives its address.

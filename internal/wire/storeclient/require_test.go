@@ -18,7 +18,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/sessiontest"
+	"github.com/seqsvr/seqsvr/tests/kit/sessiontest"
 )
 
 // requiredAt is the protocol that each store requires.

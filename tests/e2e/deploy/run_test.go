@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/tests/etcdtest"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/etcdtest"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // instance is a container on a host of its own: here a loopback address, so that all

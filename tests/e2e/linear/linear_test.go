@@ -14,8 +14,8 @@ import (
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/memstore"
-	"github.com/seqsvr/seqsvr/tests/sessiontest"
+	"github.com/seqsvr/seqsvr/tests/kit/memstore"
+	"github.com/seqsvr/seqsvr/tests/kit/sessiontest"
 )
 
 const (

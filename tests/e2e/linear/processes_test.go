@@ -16,9 +16,9 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/storeclient"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/sessiontest"
 	"github.com/seqsvr/seqsvr/tests/robust/proxy"
-	"github.com/seqsvr/seqsvr/tests/sessiontest"
 )
 
 func TestMain(m *testing.M) { harness.Main(m) }

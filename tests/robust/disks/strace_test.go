@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/quorum"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // strace is the command line of a tracer that injects into fdatasync; the test skips

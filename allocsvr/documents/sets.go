@@ -1,4 +1,4 @@
-package setdocs
+package documents
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/internal/base/wake"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
@@ -18,21 +17,21 @@ import (
 // root is.
 var ErrNotRoot = fmt.Errorf("%w: this is not the root Set", seq.ErrBadArgument)
 
-// every is the time between two regular reads of the documents.
-const every = 5 * time.Second
+// lookEvery is the time between two regular reads of the documents.
+const lookEvery = 5 * time.Second
 
-// First holds the documents as they were read before the node began.
-type First struct {
+// SetsAtStart holds the documents as they were read before the node began.
+type SetsAtStart struct {
 	Record sets.Record
 	Map    sets.Map // except at the root, the newest map that a node of this Set has read
 }
 
-// Config holds the parts of Docs. All fields except Root and OnRecord are required.
-type Config struct {
+// SetsConfig holds the parts of Sets. All fields except Root and OnRecord are required.
+type SetsConfig struct {
 	Life    context.Context
-	Stores  documents.Stores
+	Stores  Stores
 	Session seq.Session
-	First   First // as it was read before anything was served
+	First   SetsAtStart // as it was read before anything was served
 	// Root reads the map at a node of the root Set. It returns the zero Map if the map is not newer than
 	// newerThan. If nil, the map is not read.
 	Root func(ctx context.Context, addr string, newerThan uint64) (sets.Map, error)
@@ -41,29 +40,35 @@ type Config struct {
 	Logger   *slog.Logger
 }
 
-// Docs are the documents. Safe for concurrent use.
-type Docs struct {
-	cfg    Config
-	record *documents.Document[sets.Record]
-	own    *documents.Document[sets.Map] // at the root; elsewhere what the nodes have heard of it
-	told   atomic.Pointer[sets.Map]      // elsewhere: the newest that this node has heard
+// Sets is the knowledge that a node has of the Sets. It has two documents: the Record of its own Set, kept at
+// its stores, and the Map of all Sets, which the root Set keeps. Package sets has the rules of both.
+//
+// The known versions may be old. A node decides by Load, after the register was promised, whether it may
+// serve a section. Known and Map serve answers to callers, and the choice of sections not to bid for.
+//
+// Safe for concurrent use.
+type Sets struct {
+	cfg    SetsConfig
+	record *Document[sets.Record]
+	own    *Document[sets.Map]      // at the root; elsewhere what the nodes have heard of it
+	told   atomic.Pointer[sets.Map] // elsewhere: the newest that this node has heard
 	look   *wake.Signal
 }
 
-// New makes Docs that know the Record given.
-func New(cfg Config) *Docs {
-	d := &Docs{cfg: cfg, look: wake.New()}
-	d.record = documents.New(documents.Config[sets.Record]{Life: cfg.Life, Stores: cfg.Stores, Session: cfg.Session,
+// NewSets makes Sets that know the Record given.
+func NewSets(cfg SetsConfig) *Sets {
+	d := &Sets{cfg: cfg, look: wake.New()}
+	d.record = New(Config[sets.Record]{Life: cfg.Life, Stores: cfg.Stores, Session: cfg.Session,
 		Register: seq.RecordRegister, Parse: sets.ParseRecord, Encode: sets.Record.Encode, OnNew: cfg.OnRecord}, cfg.First.Record)
-	d.own = documents.New(documents.Config[sets.Map]{Life: cfg.Life, Stores: cfg.Stores, Session: cfg.Session,
+	d.own = New(Config[sets.Map]{Life: cfg.Life, Stores: cfg.Stores, Session: cfg.Session,
 		Register: seq.SetsRegister, Parse: sets.ParseMap, Encode: sets.Map.Encode}, cfg.First.Map)
 	d.told.Store(&sets.Map{})
 	return d
 }
 
-// Read reads the documents of a cluster before there is a node.
-func Read(ctx context.Context, stores documents.Stores, session seq.Session) (first First, err error) {
-	d := New(Config{Life: ctx, Stores: stores, Session: session, Logger: slog.New(slog.DiscardHandler)})
+// ReadSets reads the documents of a cluster before there is a node.
+func ReadSets(ctx context.Context, stores Stores, session seq.Session) (first SetsAtStart, err error) {
+	d := NewSets(SetsConfig{Life: ctx, Stores: stores, Session: session, Logger: slog.New(slog.DiscardHandler)})
 	if first.Record, err = d.Load(ctx); err != nil {
 		return first, err
 	}
@@ -73,12 +78,12 @@ func Read(ctx context.Context, stores documents.Stores, session seq.Session) (fi
 	return first, err
 }
 
-// Known is the newest Record that this node has seen.
-func (d *Docs) Known() sets.Record { return d.record.Known() }
+// Known returns the newest Record that this node has seen.
+func (d *Sets) Known() sets.Record { return d.record.Known() }
 
-// Load reads the present Record. It returns the errors of documents.Document.Load. Stores of a build that
-// does not know Sets have no Record, so the cluster has no other Sets.
-func (d *Docs) Load(ctx context.Context) (sets.Record, error) {
+// Load reads the present Record. It returns the errors of Document.Load. Stores of a build that does not
+// know Sets have no Record, so the cluster has no other Sets.
+func (d *Sets) Load(ctx context.Context) (sets.Record, error) {
 	r, err := d.record.Load(ctx)
 	if errors.Is(err, seq.ErrUnknownRegister) {
 		return d.Known(), nil
@@ -87,16 +92,15 @@ func (d *Docs) Load(ctx context.Context) (sets.Record, error) {
 }
 
 // Step takes a step with sections, unless it was taken. It returns the errors of sets.Record.Apply and
-// documents.Document.Change.
-func (d *Docs) Step(ctx context.Context, s sets.Step, ranges []sets.Range) (sets.Record, error) {
+// Document.Change.
+func (d *Sets) Step(ctx context.Context, s sets.Step, ranges []sets.Range) (sets.Record, error) {
 	r, err := d.record.Change(ctx, func(now sets.Record, _ bool) (sets.Record, bool, error) { return now.Apply(s, ranges) })
 	return r, upgrade(err)
 }
 
 // Join makes the cluster a Set, without sections, of the root in another cluster. It calls before once the
-// Record is known to allow that. It returns the errors of before, sets.Record.Join and
-// documents.Document.Change.
-func (d *Docs) Join(ctx context.Context, name string, root []string, rootCluster string, before func(context.Context) error) (sets.Record, error) {
+// Record is known to allow that. It returns the errors of before, sets.Record.Join and Document.Change.
+func (d *Sets) Join(ctx context.Context, name string, root []string, rootCluster string, before func(context.Context) error) (sets.Record, error) {
 	r, err := d.record.Load(ctx)
 	if err == nil {
 		_, _, err = r.Join(name, root, rootCluster)
@@ -113,7 +117,7 @@ func (d *Docs) Join(ctx context.Context, name string, root []string, rootCluster
 
 // Found gives the name of a root Set to a cluster without Sets. From then on its backups are backups of one
 // Set of several.
-func (d *Docs) Found(ctx context.Context, name string) error {
+func (d *Sets) Found(ctx context.Context, name string) error {
 	_, err := d.record.Change(ctx, func(now sets.Record, _ bool) (sets.Record, bool, error) {
 		if !now.IsRoot() || now.Name != "" && now.Name != name {
 			return now, false, fmt.Errorf("%w: it is Set %s already", seq.ErrConflict, now.SetName())
@@ -125,16 +129,8 @@ func (d *Docs) Found(ctx context.Context, name string) error {
 	return upgrade(err)
 }
 
-// upgrade says what to do about stores that have no such document.
-func upgrade(err error) error {
-	if errors.Is(err, seq.ErrUnknownRegister) {
-		return fmt.Errorf("%w: upgrade the stores first", err)
-	}
-	return err
-}
-
-// Map is the newest map that this node has seen; the zero Map if there is one Set.
-func (d *Docs) Map() sets.Map {
+// Map returns the newest map that this node has seen; the zero Map if there is one Set.
+func (d *Sets) Map() sets.Map {
 	own, told := d.own.Known(), *d.told.Load()
 	if d.Known().IsRoot() || own.Version >= told.Version {
 		return own
@@ -142,8 +138,8 @@ func (d *Docs) Map() sets.Map {
 	return told
 }
 
-// LoadMap reads the present map. It returns ErrNotRoot or the errors of documents.Document.Load.
-func (d *Docs) LoadMap(ctx context.Context) (sets.Map, error) {
+// LoadMap reads the present map. It returns ErrNotRoot or the errors of Document.Load.
+func (d *Sets) LoadMap(ctx context.Context) (sets.Map, error) {
 	if err := d.atRoot(); err != nil {
 		return sets.Map{}, err
 	}
@@ -151,9 +147,9 @@ func (d *Docs) LoadMap(ctx context.Context) (sets.Map, error) {
 	return m, upgrade(err)
 }
 
-// ChangeMap changes the map. It returns ErrNotRoot, or the errors of edit and documents.Document.Change. It
-// may call edit again after the change was written, and edit must then find that.
-func (d *Docs) ChangeMap(ctx context.Context, edit func(sets.Map) (sets.Map, bool, error)) (sets.Map, error) {
+// ChangeMap changes the map. It returns ErrNotRoot, or the errors of edit and Document.Change. It may call edit again
+// after the change was written, and edit must then find that.
+func (d *Sets) ChangeMap(ctx context.Context, edit func(sets.Map) (sets.Map, bool, error)) (sets.Map, error) {
 	if err := d.atRoot(); err != nil {
 		return sets.Map{}, err
 	}
@@ -161,7 +157,7 @@ func (d *Docs) ChangeMap(ctx context.Context, edit func(sets.Map) (sets.Map, boo
 	return m, upgrade(err)
 }
 
-func (d *Docs) atRoot() error {
+func (d *Sets) atRoot() error {
 	if r := d.Known(); !r.IsRoot() {
 		return fmt.Errorf("%w: Set %s, ask %v", ErrNotRoot, r.SetName(), r.Root)
 	}
@@ -169,12 +165,12 @@ func (d *Docs) atRoot() error {
 }
 
 // Look has Run look at the documents soon: something was heard that is newer.
-func (d *Docs) Look() { d.look.Kick() }
+func (d *Sets) Look() { d.look.Kick() }
 
 // Run looks at the documents now and then until ctx ends.
-func (d *Docs) Run(ctx context.Context) {
+func (d *Sets) Run(ctx context.Context) {
 	unheard := false // by the root, at the last look
-	for first := true; first || d.look.Wait(ctx, every); first = false {
+	for first := true; first || d.look.Wait(ctx, lookEvery); first = false {
 		r, err := d.Load(ctx)
 		if err == nil && r.IsRoot() {
 			_, err = d.own.Load(ctx)
@@ -193,7 +189,7 @@ func (d *Docs) Run(ctx context.Context) {
 }
 
 // ask reads the map at the first of the root's nodes that answers.
-func (d *Docs) ask(ctx context.Context, addrs []string) error {
+func (d *Sets) ask(ctx context.Context, addrs []string) error {
 	if d.cfg.Root == nil {
 		return nil
 	}
@@ -215,7 +211,7 @@ func (d *Docs) ask(ctx context.Context, addrs []string) error {
 
 // keep records what was heard at this Set's own stores, so that nodes which start while the root
 // is dead know of the other Sets.
-func (d *Docs) keep(ctx context.Context) error {
+func (d *Sets) keep(ctx context.Context) error {
 	heard := *d.told.Load()
 	if heard.Version <= d.own.Known().Version {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
-	"github.com/seqsvr/seqsvr/tests/harness"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // patience bounds the time of a start on a busy machine.

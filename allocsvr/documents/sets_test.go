@@ -1,4 +1,4 @@
-package setdocs_test
+package documents_test
 
 import (
 	"context"
@@ -8,41 +8,36 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/setdocs"
-	"github.com/seqsvr/seqsvr/internal/base/clock"
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
-	"github.com/seqsvr/seqsvr/tests/memstore"
+	"github.com/seqsvr/seqsvr/tests/kit/memstore"
 )
 
 func newStores(t *testing.T) *memstore.Cluster {
 	t.Helper()
-	m, err := seq.NewMapping(seq.Space{Name: "user", Sections: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return memstore.New(3, m, clock.Boot(), time.Second)
+	return newCluster(t, seq.Space{Name: "user", Sections: 8}).stores
 }
 
-// docs returns the Docs of one node, which began with the present record. If lost is true, the node does
+// nodeSets returns the Sets of one node, which began with the present record. If lost is true, the node does
 // not learn the outcome of its first swap, which was applied or not.
-func docs(t *testing.T, c *memstore.Cluster, lost, applied bool, change ...func(*setdocs.Config)) *setdocs.Docs {
+func nodeSets(t *testing.T, c *memstore.Cluster, lost, applied bool, change ...func(*documents.SetsConfig)) *documents.Sets {
 	t.Helper()
 	stores, session := c.Unsure(t, lost, applied), seq.NewSession()
-	first, err := setdocs.Read(t.Context(), c.Unsure(t, false, false), seq.NewSession())
+	first, err := documents.ReadSets(t.Context(), c.Unsure(t, false, false), seq.NewSession())
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := setdocs.Config{Life: t.Context(), Stores: stores, Session: session, First: first, Logger: slog.New(slog.DiscardHandler)}
+	cfg := documents.SetsConfig{Life: t.Context(), Stores: stores, Session: session, First: first, Logger: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
 		f(&cfg)
 	}
-	return setdocs.New(cfg)
+	return documents.NewSets(cfg)
 }
 
-// join has a cluster join a root. A cluster that is refused has not begun to.
-func join(t *testing.T, d *setdocs.Docs, name, root, rootCluster string) (sets.Record, error) {
+// joinRoot has a cluster join a root. A cluster that is refused has not begun to.
+func joinRoot(t *testing.T, d *documents.Sets, name, root, rootCluster string) (sets.Record, error) {
 	t.Helper()
 	begun := false
 	r, err := d.Join(t.Context(), name, []string{root}, rootCluster, func(context.Context) error {
@@ -58,23 +53,23 @@ func join(t *testing.T, d *setdocs.Docs, name, root, rootCluster string) (sets.R
 func TestAClusterJoinsOneRootUnderOneName(t *testing.T) {
 	for _, applied := range []bool{true, false} {
 		c := newStores(t)
-		if r, err := join(t, docs(t, c, true, applied), "b", "r1", "root"); err != nil || r.Name != "b" || r.Has(0) {
+		if r, err := joinRoot(t, nodeSets(t, c, true, applied), "b", "r1", "root"); err != nil || r.Name != "b" || r.Has(0) {
 			t.Fatalf("joined as %+v, %v", r, err)
 		}
 		for _, cluster := range []string{"root", ""} { // an operator's tool of before does not say
-			if r, err := join(t, docs(t, c, false, false), "b", "r2"+cluster, cluster); err != nil || r.Root[0] != "r2"+cluster || r.RootCluster != "root" {
+			if r, err := joinRoot(t, nodeSets(t, c, false, false), "b", "r2"+cluster, cluster); err != nil || r.Root[0] != "r2"+cluster || r.RootCluster != "root" {
 				t.Errorf("again, the root is elsewhere: %+v, %v", r, err)
 			}
 		}
 		for _, other := range []string{"r1", "r2"} {
-			if _, err := join(t, docs(t, c, false, false), "b", other, "stranger"); !errors.Is(err, seq.ErrConflict) {
+			if _, err := joinRoot(t, nodeSets(t, c, false, false), "b", other, "stranger"); !errors.Is(err, seq.ErrConflict) {
 				t.Errorf("another root at %s: %v", other, err)
 			}
 		}
-		if _, err := join(t, docs(t, c, false, false), "c", "r1", "root"); !errors.Is(err, seq.ErrConflict) {
+		if _, err := joinRoot(t, nodeSets(t, c, false, false), "c", "r1", "root"); !errors.Is(err, seq.ErrConflict) {
 			t.Errorf("under another name: %v", err)
 		}
-		if err := docs(t, c, false, false).Found(t.Context(), "main"); !errors.Is(err, seq.ErrConflict) {
+		if err := nodeSets(t, c, false, false).Found(t.Context(), "main"); !errors.Is(err, seq.ErrConflict) {
 			t.Errorf("as a root: %v", err)
 		}
 	}
@@ -83,13 +78,13 @@ func TestAClusterJoinsOneRootUnderOneName(t *testing.T) {
 // A Record of an older build names no root. The next step that names one adds it.
 func TestARecordWithoutTheClusterOfItsRootTakesOne(t *testing.T) {
 	c := newStores(t)
-	if _, err := join(t, docs(t, c, false, false), "b", "r", ""); err != nil {
+	if _, err := joinRoot(t, nodeSets(t, c, false, false), "b", "r", ""); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := join(t, docs(t, c, true, false), "b", "r", "root"); err != nil || r.RootCluster != "root" {
+	if r, err := joinRoot(t, nodeSets(t, c, true, false), "b", "r", "root"); err != nil || r.RootCluster != "root" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := join(t, docs(t, c, false, false), "b", "r", "stranger"); !errors.Is(err, seq.ErrConflict) {
+	if _, err := joinRoot(t, nodeSets(t, c, false, false), "b", "r", "stranger"); !errors.Is(err, seq.ErrConflict) {
 		t.Errorf("another root: %v", err)
 	}
 }
@@ -97,20 +92,20 @@ func TestARecordWithoutTheClusterOfItsRootTakesOne(t *testing.T) {
 func TestARootJoinsNoOther(t *testing.T) {
 	c := newStores(t)
 	for range 2 {
-		if err := docs(t, c, true, true).Found(t.Context(), "main"); err != nil {
+		if err := nodeSets(t, c, true, true).Found(t.Context(), "main"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := join(t, docs(t, c, false, false), "main", "r", "other"); !errors.Is(err, seq.ErrConflict) {
+	if _, err := joinRoot(t, nodeSets(t, c, false, false), "main", "r", "other"); !errors.Is(err, seq.ErrConflict) {
 		t.Errorf("a root joined: %v", err)
 	}
-	if err := docs(t, c, false, false).Found(t.Context(), "other"); !errors.Is(err, seq.ErrConflict) {
+	if err := nodeSets(t, c, false, false).Found(t.Context(), "other"); !errors.Is(err, seq.ErrConflict) {
 		t.Errorf("it has another name: %v", err)
 	}
 }
 
 func TestTheMapIsChangedAtTheRootAlone(t *testing.T) {
-	root := docs(t, newStores(t), false, false)
+	root := nodeSets(t, newStores(t), false, false)
 	add := func(m sets.Map) (sets.Map, bool, error) {
 		return m.Add(sets.Set{Name: "main", Cluster: "a"}, sets.Set{Name: "b", Cluster: "b", Addrs: []string{"b1"}})
 	}
@@ -121,14 +116,14 @@ func TestTheMapIsChangedAtTheRootAlone(t *testing.T) {
 		t.Errorf("the root has map %d and knows %d, %v", m.Version, root.Map().Version, err)
 	}
 	other := newStores(t)
-	if _, err := join(t, docs(t, other, false, false), "b", "r1", "root"); err != nil {
+	if _, err := joinRoot(t, nodeSets(t, other, false, false), "b", "r1", "root"); err != nil {
 		t.Fatal(err)
 	}
-	d := docs(t, other, false, false)
-	if _, err := d.LoadMap(t.Context()); !errors.Is(err, setdocs.ErrNotRoot) {
+	d := nodeSets(t, other, false, false)
+	if _, err := d.LoadMap(t.Context()); !errors.Is(err, documents.ErrNotRoot) {
 		t.Errorf("read: %v", err)
 	}
-	if _, err := d.ChangeMap(t.Context(), add); !errors.Is(err, setdocs.ErrNotRoot) {
+	if _, err := d.ChangeMap(t.Context(), add); !errors.Is(err, documents.ErrNotRoot) {
 		t.Errorf("changed: %v", err)
 	}
 }
@@ -137,13 +132,13 @@ func TestTheMapIsChangedAtTheRootAlone(t *testing.T) {
 // that it heard last.
 func TestAnotherSetHearsOfTheMap(t *testing.T) {
 	c := newStores(t)
-	if _, err := docs(t, c, false, false).Join(t.Context(), "b", []string{"dead", "r"}, "root", func(context.Context) error { return nil }); err != nil {
+	if _, err := nodeSets(t, c, false, false).Join(t.Context(), "b", []string{"dead", "r"}, "root", func(context.Context) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex // guards now and asked
 	now, asked := sets.Map{Version: 3}, make(chan uint64, 100)
 	records := make(chan sets.Record, 100)
-	d := docs(t, c, false, false, func(cfg *setdocs.Config) {
+	d := nodeSets(t, c, false, false, func(cfg *documents.SetsConfig) {
 		cfg.OnRecord = func(r sets.Record) { records <- r }
 		cfg.Root = func(_ context.Context, addr string, newerThan uint64) (sets.Map, error) {
 			if addr != "r" {
@@ -198,7 +193,7 @@ func TestAnotherSetHearsOfTheMap(t *testing.T) {
 	look(4, 6)
 
 	// The node sees the step of another node at its next look.
-	if _, err := docs(t, c, false, false).Step(t.Context(), sets.Step{Op: sets.Activate, Move: 1, By: 1}, []sets.Range{{First: 2, Sections: 1}}); err != nil {
+	if _, err := nodeSets(t, c, false, false).Step(t.Context(), sets.Step{Op: sets.Activate, Move: 1, By: 1}, []sets.Range{{First: 2, Sections: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	d.Look()
@@ -216,11 +211,11 @@ func TestAnotherSetHearsOfTheMap(t *testing.T) {
 
 // Stores of a build that knows no Sets are of a cluster that is alone, and cannot join.
 func TestStoresThatKnowNoSets(t *testing.T) {
-	d := setdocs.New(setdocs.Config{Life: t.Context(), Stores: old{}, Session: seq.NewSession(), Logger: slog.New(slog.DiscardHandler)})
+	d := documents.NewSets(documents.SetsConfig{Life: t.Context(), Stores: setless{}, Session: seq.NewSession(), Logger: slog.New(slog.DiscardHandler)})
 	if r, err := d.Load(t.Context()); err != nil || !r.IsRoot() || !r.Has(7) {
 		t.Errorf("its record: %+v, %v", r, err)
 	}
-	if _, err := join(t, d, "b", "r", "root"); !errors.Is(err, seq.ErrUnknownRegister) {
+	if _, err := joinRoot(t, d, "b", "r", "root"); !errors.Is(err, seq.ErrUnknownRegister) {
 		t.Errorf("joined: %v", err)
 	}
 	if _, err := d.LoadMap(t.Context()); !errors.Is(err, seq.ErrUnknownRegister) {
@@ -228,14 +223,14 @@ func TestStoresThatKnowNoSets(t *testing.T) {
 	}
 }
 
-// old are stores without the documents of Sets.
-type old struct{}
+// setless are stores without the documents of Sets.
+type setless struct{}
 
-func (old) LoadDocument(context.Context, seq.Session, seq.Register) (quorum.Document, error) {
+func (setless) LoadDocument(context.Context, seq.Session, seq.Register) (quorum.Document, error) {
 	return quorum.Document{}, seq.ErrUnknownRegister
 }
 
-func (old) SwapDocument(context.Context, seq.Session, seq.Register, uint64, []byte) (quorum.Document, error) {
+func (setless) SwapDocument(context.Context, seq.Session, seq.Register, uint64, []byte) (quorum.Document, error) {
 	return quorum.Document{}, seq.ErrUnknownRegister
 }
 
@@ -243,11 +238,11 @@ func (old) SwapDocument(context.Context, seq.Session, seq.Register, uint64, []by
 // dead knows of all Sets.
 func TestTheMapThatASetHeardOutlivesItsNodes(t *testing.T) {
 	c := newStores(t)
-	if _, err := docs(t, c, false, false).Join(t.Context(), "b", []string{"r"}, "root", func(context.Context) error { return nil }); err != nil {
+	if _, err := nodeSets(t, c, false, false).Join(t.Context(), "b", []string{"r"}, "root", func(context.Context) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	told := func(version uint64) func(*setdocs.Config) {
-		return func(cfg *setdocs.Config) {
+	told := func(version uint64) func(*documents.SetsConfig) {
+		return func(cfg *documents.SetsConfig) {
 			cfg.Root = func(context.Context, string, uint64) (sets.Map, error) {
 				if version == 0 {
 					return sets.Map{}, errors.New("connection refused")
@@ -256,8 +251,8 @@ func TestTheMapThatASetHeardOutlivesItsNodes(t *testing.T) {
 			}
 		}
 	}
-	late := docs(t, c, false, false, told(3)) // hears of it when others have heard of a newer one
-	heard := func(d *setdocs.Docs, want uint64) {
+	late := nodeSets(t, c, false, false, told(3)) // hears of it when others have heard of a newer one
+	heard := func(d *documents.Sets, want uint64) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -271,7 +266,7 @@ func TestTheMapThatASetHeardOutlivesItsNodes(t *testing.T) {
 			}
 		}
 		until("it is at the stores", func() bool {
-			first, err := setdocs.Read(t.Context(), c.Unsure(t, false, false), seq.NewSession())
+			first, err := documents.ReadSets(t.Context(), c.Unsure(t, false, false), seq.NewSession())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -281,12 +276,12 @@ func TestTheMapThatASetHeardOutlivesItsNodes(t *testing.T) {
 		cancel()
 		<-done
 	}
-	heard(docs(t, c, false, false, told(3)), 3)
-	if m := docs(t, c, false, false, told(0)).Map(); m.Version != 3 || len(m.Sets) != 2 {
+	heard(nodeSets(t, c, false, false, told(3)), 3)
+	if m := nodeSets(t, c, false, false, told(0)).Map(); m.Version != 3 || len(m.Sets) != 2 {
 		t.Errorf("a node that starts while the root is dead knows map %d of %v", m.Version, m.Sets)
 	}
-	heard(docs(t, c, false, false, told(2)), 3) // of a node of the root that is behind
-	heard(docs(t, c, false, false, told(0)), 3)
-	heard(docs(t, c, false, false, told(5)), 5)
+	heard(nodeSets(t, c, false, false, told(2)), 3) // of a node of the root that is behind
+	heard(nodeSets(t, c, false, false, told(0)), 3)
+	heard(nodeSets(t, c, false, false, told(5)), 5)
 	heard(late, 5)
 }

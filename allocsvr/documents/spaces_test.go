@@ -1,45 +1,28 @@
-package spaces_test
+package documents_test
 
 import (
 	"errors"
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/seqsvr/seqsvr/allocsvr/spaces"
-	"github.com/seqsvr/seqsvr/internal/base/clock"
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/memstore"
 )
-
-type cluster struct {
-	t      *testing.T
-	stores *memstore.Cluster
-}
-
-func newCluster(t *testing.T) *cluster {
-	t.Helper()
-	m, err := seq.NewMapping(seq.Space{Name: "user", Sections: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &cluster{t, memstore.New(3, m, clock.Boot(), time.Second)}
-}
 
 // operator is a session of its own; lost has the outcome of its first swap unknown to it,
 // applied or not.
-func (c *cluster) operator(lost, applied bool) *spaces.Document {
+func (c *cluster) operator(lost, applied bool) *documents.Spaces {
 	c.t.Helper()
-	return spaces.New(c.t.Context(), c.stores.Unsure(c.t, lost, applied), seq.NewSession())
+	return documents.NewSpaces(c.t.Context(), c.stores.Unsure(c.t, lost, applied), seq.NewSession())
 }
 
 // Operators who all know the cluster as it was at first each add a space. The answers to all of them are
 // one mapping, as it grew.
 func TestOperatorsAtOnceAddOneSpaceAfterTheOther(t *testing.T) {
-	c := newCluster(t)
+	c := newCluster(t, seq.Space{Name: "user", Sections: 2})
 	const operators = 4
 	got := make([]seq.Mapping, 2*operators)
 	var wg sync.WaitGroup
@@ -67,7 +50,7 @@ func TestOperatorsAtOnceAddOneSpaceAfterTheOther(t *testing.T) {
 
 func TestAnAddIsOneChangeWhateverBecomesOfItsAnswer(t *testing.T) {
 	for _, applied := range []bool{false, true} {
-		c := newCluster(t)
+		c := newCluster(t, seq.Space{Name: "user", Sections: 2})
 		m, err := c.operator(true, applied).Add(t.Context(), c.stores.Mapping, seq.Space{Name: "room"})
 		if err != nil || len(m.Spaces) != 2 {
 			t.Errorf("applied %v: got %+v, %v", applied, m, err)
@@ -83,7 +66,7 @@ func TestAnAddIsOneChangeWhateverBecomesOfItsAnswer(t *testing.T) {
 }
 
 func TestANodeWithSpacesThatWereNeverDecidedAddsNone(t *testing.T) {
-	c := newCluster(t)
+	c := newCluster(t, seq.Space{Name: "user", Sections: 2})
 	if _, err := c.operator(false, false).Add(t.Context(), c.stores.Mapping, seq.Space{Name: "room"}); err != nil {
 		t.Fatal(err)
 	}

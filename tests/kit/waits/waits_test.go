@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/tests/waits"
+	"github.com/seqsvr/seqsvr/tests/kit/waits"
 )
 
 // ending is a test whose binary ends at a time, or never.

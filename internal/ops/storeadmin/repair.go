@@ -17,7 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// lasting is the time for which a voter must lack a state of another voter before settle sends it. A write
+// lasting is the time for which a voter must lack a state of another voter before repair sends it. A write
 // under way arrives by itself within that time.
 const lasting = 300 * time.Millisecond
 
@@ -36,10 +36,10 @@ type source struct {
 	has    states
 }
 
-// settling brings the stores of a list up to date.
-type settling struct{ *cluster }
+// repairing brings the stores of a list up to date.
+type repairing struct{ *cluster }
 
-func (c *Care) settle(ctx context.Context) error { return settling{&c.cluster}.run(ctx) }
+func (c *Care) repair(ctx context.Context) error { return repairing{&c.cluster}.run(ctx) }
 
 // run has everything that was confirmed so far at W voters of the list in force, and
 // all of it at the learner, if there is one. Afterwards another list may follow.
@@ -47,7 +47,7 @@ func (c *Care) settle(ctx context.Context) error { return settling{&c.cluster}.r
 // All of it was confirmed under this list or one before, and a quorum of any such list
 // shares a store with the W that are read here, all of which refuse the lists before. No
 // lease of a list before is left either: the list is as old as the longest lease.
-func (c settling) run(ctx context.Context) error {
+func (c repairing) run(ctx context.Context) error {
 	if err := c.outwait(ctx); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (c settling) run(ctx context.Context) error {
 		return err
 	}
 	merged := merge(voters)
-	if err := c.settleDocuments(ctx, merged); err != nil {
+	if err := c.repairDocuments(ctx, merged); err != nil {
 		return err
 	}
 	if err := c.spread(ctx, voters, merged); err != nil {
@@ -75,7 +75,7 @@ func (c settling) run(ctx context.Context) error {
 	if learner == nil {
 		return nil
 	}
-	// Anew, for the documents as they are now. The learner has what others got of it
+	// Again, because the documents have changed. The learner has what others got of it
 	// before, if this is not the first try.
 	if err := c.dump(ctx, voters); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (c settling) run(ctx context.Context) error {
 	return c.send(ctx, learner, learner.lacks(merge(voters), true), true, longest(voters))
 }
 
-// merge is everything that any of the stores has.
+// merge returns everything that any of the stores has.
 func merge(sources []*source) states {
 	all := states{}
 	for _, s := range sources {
@@ -117,7 +117,7 @@ func longest(sources []*source) (bound time.Duration) {
 
 // outwait waits until every lease of the lists before has ended, no voter is in its grace, and
 // as many vote as a read of a document needs: a new one compares its disk first.
-func (c settling) outwait(ctx context.Context) error {
+func (c repairing) outwait(ctx context.Context) error {
 	for {
 		voters, _, err := c.ask(ctx)
 		left := pause
@@ -144,13 +144,13 @@ func graceOf(bound time.Duration) time.Duration {
 	return bound + time.Duration(2*quorum.Rho*float64(bound)) + quorum.Guard
 }
 
-// settleDocuments has every document chosen again under this list.
-func (c settling) settleDocuments(ctx context.Context, merged states) error {
+// repairDocuments has every document chosen again under this list.
+func (c repairing) repairDocuments(ctx context.Context, merged states) error {
 	for _, r := range slices.Sorted(maps.Keys(merged)) {
 		if !r.HasPayload() {
 			continue
 		}
-		if err := c.group.SettleDocument(ctx, c.session, r); err != nil {
+		if err := c.group.RepairDocument(ctx, c.session, r); err != nil {
 			return err
 		}
 	}
@@ -158,7 +158,7 @@ func (c settling) settleDocuments(ctx context.Context, merged states) error {
 }
 
 // spread gives the voters what they still lack of merged after a while.
-func (c settling) spread(ctx context.Context, voters []*source, merged states) error {
+func (c repairing) spread(ctx context.Context, voters []*source, merged states) error {
 	if !slices.ContainsFunc(voters, func(s *source) bool { return len(s.lacks(merged, false)) > 0 }) {
 		return nil
 	}
@@ -188,7 +188,7 @@ func (c settling) spread(ctx context.Context, voters []*source, merged states) e
 
 // stand says whether W voters have as much of every exact section as any of them had. One that
 // promised a higher epoch takes no copy from here: the node that takes the section over brings it one.
-func (c settling) stand(voters []*source, merged states) error {
+func (c repairing) stand(voters []*source, merged states) error {
 	for _, st := range merged.sorted() {
 		if id, ok := st.Register.Section(); !ok || !voters[0].id.Mapping.IsExact(id) {
 			continue
@@ -211,7 +211,7 @@ func position(st quorum.RegisterState) exact.Position {
 	return exact.Position{Epoch: st.Accepted, Index: st.PayloadMax}
 }
 
-// lacks is what the source does not have of merged, in the order of the names.
+// lacks returns what the source does not have of merged, in the order of the names.
 func (s *source) lacks(merged states, documents bool) []quorum.RegisterState {
 	var out []quorum.RegisterState
 	for _, st := range merged.sorted() {
@@ -229,7 +229,7 @@ func sameState(a, b quorum.RegisterState) bool {
 
 // send fills a store in messages of bounded size. complete tells a learner that it has
 // everything with these.
-func (c settling) send(ctx context.Context, s *source, some []quorum.RegisterState, complete bool, bound time.Duration) error {
+func (c repairing) send(ctx context.Context, s *source, some []quorum.RegisterState, complete bool, bound time.Duration) error {
 	for done := len(some) == 0 && !complete; !done; {
 		n := storewire.Batch(some)
 		last := n == len(some)
@@ -250,7 +250,7 @@ func (c settling) send(ctx context.Context, s *source, some []quorum.RegisterSta
 
 // level tells stores of spaces that others of them have heard of: what is merged into a store
 // must be registers that it has.
-func (c settling) level(ctx context.Context, stores []*source) error {
+func (c repairing) level(ctx context.Context, stores []*source) error {
 	m := mappingOf(stores)
 	for _, s := range stores {
 		if s.id.Mapping.Extends(m) {

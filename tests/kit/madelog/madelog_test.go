@@ -22,7 +22,7 @@ const (
 	sampleMessages = 2000
 )
 
-var samplePath = filepath.Join("..", "data", "sample.txt.gz")
+var samplePath = filepath.Join("..", "..", "data", "sample.txt.gz")
 
 func generate(t *testing.T, seed uint64, users, messages int) []byte {
 	t.Helper()

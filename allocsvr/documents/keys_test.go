@@ -1,4 +1,4 @@
-package keyhash_test
+package documents_test
 
 import (
 	"errors"
@@ -6,34 +6,19 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/keyhash"
-	"github.com/seqsvr/seqsvr/internal/base/clock"
+	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/seq"
-	"github.com/seqsvr/seqsvr/tests/memstore"
 )
 
-// cluster is stores in memory; the space user hashes under a secret, old by SHA-256.
-type cluster struct {
-	t      *testing.T
-	stores *memstore.Cluster
-}
+// hashed are spaces: user hashes under a secret, old by SHA-256.
+var hashed = []seq.Space{{Name: "user", Sections: 2, KeyHash: seq.SecretKeys}, {Name: "old", Sections: 2}}
 
-func newCluster(t *testing.T) *cluster {
-	t.Helper()
-	m, err := seq.NewMapping(seq.Space{Name: "user", Sections: 2, KeyHash: seq.SecretKeys}, seq.Space{Name: "old", Sections: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &cluster{t, memstore.New(3, m, clock.Boot(), time.Second)}
-}
-
-// document is the document for a session of its own; lost has the outcome of its first swap
-// unknown to it, applied or not.
-func (c *cluster) document(lost, applied bool) *keyhash.Document {
+// keys are Keys of a new session. If lost is true, the session does not learn the outcome of its first swap,
+// which was applied or not.
+func (c *cluster) keys(lost, applied bool) *documents.Keys {
 	c.t.Helper()
-	return keyhash.New(c.t.Context(), c.stores.Unsure(c.t, lost, applied), seq.NewSession(), c.stores.Mapping)
+	return documents.NewKeys(c.t.Context(), c.stores.Unsure(c.t, lost, applied), seq.NewSession(), c.stores.Mapping)
 }
 
 func (c *cluster) space(name string) *seq.Space {
@@ -46,12 +31,12 @@ func (c *cluster) space(name string) *seq.Space {
 }
 
 func TestAllThatBeginAtOnceGoByOneSecret(t *testing.T) {
-	c := newCluster(t)
+	c := newCluster(t, hashed...)
 	var mu sync.Mutex // guards marks
 	marks := map[uint64]bool{}
 	var wg sync.WaitGroup
 	for i := range 8 {
-		doc := c.document(i%2 == 0, i%4 == 0)
+		doc := c.keys(i%2 == 0, i%4 == 0)
 		wg.Go(func() {
 			e, err := doc.Begin(t.Context())
 			if err = errors.Join(err, e.Check(c.stores.Mapping)); err != nil {
@@ -74,16 +59,16 @@ func TestAllThatBeginAtOnceGoByOneSecret(t *testing.T) {
 func TestARehashIsOneChangeWhateverBecomesOfItsAnswer(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		for _, applied := range []bool{false, true} {
-			c := newCluster(t)
-			first, err := c.document(false, false).Begin(t.Context())
+			c := newCluster(t, hashed...)
+			first, err := c.keys(false, false).Begin(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			made, err := c.document(lost, applied).Rehash(t.Context(), c.space("old"), "")
+			made, err := c.keys(lost, applied).Rehash(t.Context(), c.space("old"), "")
 			if err != nil || made.Version != 1 || made.Secret.IsZero() {
 				t.Errorf("lost %v, applied %v: got version %d, %v", lost, applied, made.Version, err)
 			}
-			now, err := c.document(false, false).Begin(t.Context())
+			now, err := c.keys(false, false).Begin(t.Context())
 			if err != nil || now["old"] != made || now["user"] != first["user"] {
 				t.Errorf("lost %v, applied %v: the stores have something else, %v", lost, applied, err)
 			}
@@ -92,8 +77,8 @@ func TestARehashIsOneChangeWhateverBecomesOfItsAnswer(t *testing.T) {
 }
 
 func TestEachRehashDrawsAnotherSecretAndTheWayBackHasNone(t *testing.T) {
-	c := newCluster(t)
-	d := c.document(false, false)
+	c := newCluster(t, hashed...)
+	d := c.keys(false, false)
 	before, err := d.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +88,7 @@ func TestEachRehashDrawsAnotherSecretAndTheWayBackHasNone(t *testing.T) {
 		t.Errorf("got version %d, %v", again.Version, err)
 	}
 	back, err := d.Rehash(t.Context(), c.space("user"), seq.SHA256Keys)
-	if want := (keyhash.Entry{Hash: seq.SHA256Keys, Version: 3}); err != nil || back != want {
+	if want := (documents.KeyEntry{Hash: seq.SHA256Keys, Version: 3}); err != nil || back != want {
 		t.Errorf("got version %d with %s, %v", back.Version, back.Hash, err)
 	}
 	if e, err := d.Begin(t.Context()); err != nil || e["user"] != back {
@@ -116,12 +101,8 @@ func TestEachRehashDrawsAnotherSecretAndTheWayBackHasNone(t *testing.T) {
 
 // The string keys of an exact space would begin at 1 again: nothing says where they stood.
 func TestAnExactSpaceIsNotRehashed(t *testing.T) {
-	m, err := seq.NewMapping(seq.Space{Name: "orders", Sections: 2, Mode: seq.Exact, KeyHash: seq.SecretKeys})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &cluster{t, memstore.New(3, m, clock.Boot(), time.Second)}
-	d := c.document(false, false)
+	c := newCluster(t, seq.Space{Name: "orders", Sections: 2, Mode: seq.Exact, KeyHash: seq.SecretKeys})
+	d := c.keys(false, false)
 	before, err := d.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -137,43 +118,43 @@ func TestAnExactSpaceIsNotRehashed(t *testing.T) {
 }
 
 func TestASpaceIsHashedAsInAnotherSetUnlessItIsHashedAlready(t *testing.T) {
-	root, other := newCluster(t), newCluster(t)
-	was, err := root.document(false, false).Begin(t.Context())
+	root, other := newCluster(t, hashed...), newCluster(t, hashed...)
+	was, err := root.keys(false, false).Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared, err := root.document(false, false).Share(t.Context())
+	shared, err := root.keys(false, false).Share(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, applied := range []bool{true, false} {
-		if err := other.document(true, applied).AdoptSpace(t.Context(), shared, "user"); err != nil {
+		if err := other.keys(true, applied).AdoptSpace(t.Context(), shared, "user"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := other.document(false, false).AdoptSpace(t.Context(), shared, "old"); err != nil {
+	if err := other.keys(false, false).AdoptSpace(t.Context(), shared, "old"); err != nil {
 		t.Fatal(err)
 	}
-	got, err := other.document(false, false).Begin(t.Context())
+	got, err := other.keys(false, false).Begin(t.Context())
 	if err != nil || len(got) != 1 || got["user"] != was["user"] {
 		t.Errorf("got %d entries, another secret: %v, %v", len(got), got["user"] != was["user"], err)
 	}
-	own := newCluster(t)
-	had, err := own.document(false, false).Begin(t.Context())
+	own := newCluster(t, hashed...)
+	had, err := own.keys(false, false).Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := own.document(false, false).AdoptSpace(t.Context(), shared, "user"); err != nil {
+	if err := own.keys(false, false).AdoptSpace(t.Context(), shared, "user"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := own.document(false, false).Load(t.Context()); err != nil || got["user"] != had["user"] {
+	if got, err := own.keys(false, false).Load(t.Context()); err != nil || got["user"] != had["user"] {
 		t.Errorf("what was counted under a secret is hashed under another: %v", err)
 	}
 }
 
 func TestAMissingSecretAndADocumentOfOtherBuildsAreRefused(t *testing.T) {
-	c := newCluster(t)
-	if err := (keyhash.Entries{}).Check(c.stores.Mapping); !errors.Is(err, seq.ErrBadMapping) {
+	c := newCluster(t, hashed...)
+	if err := (documents.KeyEntries{}).Check(c.stores.Mapping); !errors.Is(err, seq.ErrBadMapping) {
 		t.Errorf("no secret: %v", err)
 	}
 	group, err := c.stores.Group()
@@ -187,7 +168,7 @@ func TestAMissingSecretAndADocumentOfOtherBuildsAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		version++
-		if _, err := c.document(false, false).Begin(t.Context()); !errors.Is(err, keyhash.ErrUnsound) || strings.Contains(err.Error(), "beef") {
+		if _, err := c.keys(false, false).Begin(t.Context()); !errors.Is(err, documents.ErrUnsoundKeys) || strings.Contains(err.Error(), "beef") {
 			t.Errorf("%s: got %v", body, err)
 		}
 	}
@@ -195,7 +176,7 @@ func TestAMissingSecretAndADocumentOfOtherBuildsAreRefused(t *testing.T) {
 
 func TestASecretIsInNoText(t *testing.T) {
 	secret := seq.NewKeySecret()
-	e := keyhash.Entries{"user": {Hash: seq.SecretKeys, Secret: secret}}
+	e := documents.KeyEntries{"user": {Hash: seq.SecretKeys, Secret: secret}}
 	hidden, err := secret.MarshalText()
 	if err != nil {
 		t.Fatal(err)

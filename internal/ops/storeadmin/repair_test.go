@@ -160,7 +160,7 @@ func TestTheNewStoreIsNotTakenForFilledIfAStoreGoesAwayAfterTheWait(t *testing.T
 	run(t, steps[2:], nil)
 }
 
-func TestADocumentThatCannotBeSettledFailsTheStep(t *testing.T) {
+func TestADocumentThatCannotBeRepairedFailsTheStep(t *testing.T) {
 	s := founders(t, 3)
 	if _, err := group(t, s...).SwapDocument(within(t), alice, seq.RoutesRegister, 0, []byte("one")); err != nil {
 		t.Fatal(err)
