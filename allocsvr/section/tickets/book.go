@@ -125,6 +125,23 @@ func (b *Book) End(uid, first, id uint64, now time.Duration) error {
 	return nil
 }
 
+// Revoke ends the latest ticket of a UID with the id, which its writer never heard of, and reports whether
+// it was open.
+func (b *Book) Revoke(uid, id uint64) bool {
+	k := b.keys[uid]
+	if k == nil {
+		return false
+	}
+	for i, t := range slices.Backward(k.open) {
+		if t.id == id {
+			b.drop(k, i)
+			b.tidy(uid, k)
+			return true
+		}
+	}
+	return false
+}
+
 // Mark returns the mark of a UID with the last number last, and its fence, which is at most the mark. If
 // the mark is not known yet, it returns for how long.
 func (b *Book) Mark(uid, last uint64, now time.Duration) (mark, fence uint64, unknown time.Duration) {
