@@ -32,4 +32,24 @@ var ticketMutants = []mutant{
 		{">= MostOfKey:", ">= 2*MostOfKey:"}}},
 	{rule: "tickets-bounded", name: "a node may have any number of tickets", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
 		{">= MostOpen:", ">= 2*MostOpen:"}}},
+	{rule: "mark-sealed", name: "a sealed owner answers marks", file: "allocsvr/section/open.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"		err := t.whenOwned(ctx, c, func() (bool, error) {\n			m := &out[i]\n", "		err := func(do func() (bool, error)) error { c.mu.Lock(); defer c.mu.Unlock(); _, err := do(); return err }(func() (bool, error) {\n			m := &out[i]\n"}}},
+	{rule: "mark-hold", name: "the hold begins when the section is served, not at the promise", file: "allocsvr/section/open.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"		book = tickets.New(&t.tickets, now, c.space.Tickets)\n	}\n	c.mu", "		return\n	}\n	c.mu"}}},
+	{rule: "mark-hold", name: "a section that no promise was told of answers marks at once", file: "allocsvr/section/open.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"tickets.New(&t.tickets, t.clock.Now(), c.space.Tickets)", "tickets.New(&t.tickets, -tickets.Span(c.space.Tickets), c.space.Tickets)"}}},
+	{rule: "mark-carry", name: "a section is handed over without its tickets", file: "allocsvr/owner/give.go", in: []string{"allocsvr"}, edits: []edit{
+		{"Mark: g.mark(id), Tickets: g.sections.Tickets(id)}, ok", "Mark: g.mark(id)}, ok"}}},
+	{rule: "mark-carry", name: "a successor does not use the tickets", file: "allocsvr/owner/acquire.go", in: []string{"allocsvr"}, edits: []edit{
+		{"	t.o.sections.Promised(t.c.ID(), t.from.Tickets)\n", "	t.o.sections.Promised(t.c.ID(), nil)\n"}}},
+	{rule: "mark-carry", name: "tickets that were changed on the way are used", file: "allocsvr/handover/sealed.go", in: []string{"allocsvr/handover"}, edits: []edit{
+		{"		sum.Write(s.Tickets)\n", ""}}},
+	{rule: "tickets-refused", name: "an Open that fails leaves its ticket open", file: "allocsvr/section/open.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"		if id := k.opening.ids[f.Index]; id != 0 {\n", "		if id := k.opening.ids[f.Index]; id != 0 && false {\n"}}},
+	{rule: "tickets-bounded", name: "numbers are taken for a ticket that is refused", file: "allocsvr/section/take.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"	if t.opening != nil {\n		if err := c.book.Admit(", "	if t.opening != nil && false {\n		if err := c.book.Admit("}}},
+	{rule: "tickets-life", name: "a ticket may live longer than its space says", file: "seq/check.go", in: []string{"seq"}, edits: []edit{
+		{"	case ms > most:\n", "	case false:\n"}}},
+	{rule: "tickets-spaces", name: "a unique-only space, whose numbers come out below marks, has tickets", file: "seq/mapping.go", in: []string{"seq"}, edits: []edit{
+		{"s.Mode != Ordered && s.Mode != Strict:\n", "s.Mode == Exact:\n"}}},
 }

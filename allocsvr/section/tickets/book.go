@@ -17,7 +17,7 @@ const (
 	// MostOfKey is the largest number of open tickets of one UID.
 	MostOfKey = 1 << 14
 	// mostFences is the largest number of UIDs of a section that have a fence of their own. Beyond it their
-	// highest fence becomes that of the section. That costs readers a write more, and is never wrong.
+	// highest fence becomes the fence of all. That costs readers a write more, and is never wrong.
 	mostFences = 256
 )
 

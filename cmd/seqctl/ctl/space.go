@@ -31,7 +31,7 @@ type spaceRow struct {
 	Mode     seq.Mode `json:"mode,omitempty"`
 	Sections uint32   `json:"sections,omitempty"`
 	Window   string   `json:"window,omitempty"`  // of an exact space: how long it keeps the ids of requests
-	Tickets  string   `json:"tickets,omitempty"` // the longest life of a ticket; empty: the space gives none
+	Tickets  string   `json:"tickets,omitempty"` // the longest life of a ticket; if empty, the space gives none
 	Added    bool     `json:"added,omitempty"`   // since the cluster was initialised
 	Node     string   `json:"node"`
 	Unheard  bool     `json:"unheard,omitempty"` // the node does not know the space yet

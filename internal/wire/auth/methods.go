@@ -192,7 +192,7 @@ func SpaceName(name string) string {
 // none is a message that is not of its method: nobody has a grant for it.
 var none = []Demand{{}}
 
-// ofOne is of the messages for one key of a space.
+// ofOne returns the demand of a message for one key of a space.
 func ofOne(verb Verb) func(any) []Demand {
 	return func(m any) []Demand {
 		switch r := m.(type) {
