@@ -29,7 +29,8 @@ type Registers interface {
 // Lease is a register held under a lease.
 type Lease interface {
 	// Until is the moment on the node's clock up to which no other session can
-	// have taken the register; 0 if the lease is not backed by W replicas.
+	// have taken the register, except by preemption a section of a strict or exact space. It is 0 if the
+	// lease is not backed by W replicas.
 	Until() time.Duration
 	// Drop gives the lease up; the hold is never valid again. Safe to repeat.
 	Drop()

@@ -47,7 +47,7 @@ func (a *Acceptor) read(r seq.Register, who seq.Session, preempt bool, now time.
 		res.Verdict, res.Remaining = b.verdict, b.remaining
 	}
 	if preempt {
-		if why := a.leases.refusal(r); why != "" {
+		if why := a.leases.over.refusal(r); why != "" {
 			res.Verdict, res.Message = quorum.VerdictRefused, why
 		}
 	}
@@ -84,7 +84,7 @@ func (a *Acceptor) prepare(item quorum.PrepareItem, who seq.Session, preempt boo
 		}
 	}
 	if preempt {
-		if why := a.leases.refusal(r); why != "" {
+		if why := a.leases.over.refusal(r); why != "" {
 			return a.refused(r, st, why), nil
 		}
 	}

@@ -55,7 +55,7 @@ type leases struct {
 	// again under it, and grace does not keep others out.
 	released map[seq.Register]seq.Epoch
 
-	preempting
+	over      preempting
 	maxLease  time.Duration
 	bound     time.Duration // every lease ever granted <= bound, which is on disk
 	graceEnds time.Duration
@@ -63,16 +63,16 @@ type leases struct {
 
 func newLeases(cfg Config, t *registers) leases {
 	return leases{
-		registers:  t,
-		sessions:   map[seq.Session]*session{},
-		reserved:   map[seq.Register]reservation{},
-		seals:      map[seq.Register]uint64{},
-		protected:  map[seq.Register]protection{},
-		released:   map[seq.Register]seq.Epoch{},
-		preempting: preempting{cfg.Space, cfg.OfBefore},
-		maxLease:   cfg.MaxLease,
-		bound:      cfg.LeaseBound,
-		graceEnds:  cfg.Start + GraceOf(cfg.LeaseBound),
+		registers: t,
+		sessions:  map[seq.Session]*session{},
+		reserved:  map[seq.Register]reservation{},
+		seals:     map[seq.Register]uint64{},
+		protected: map[seq.Register]protection{},
+		released:  map[seq.Register]seq.Epoch{},
+		over:      preempting{cfg.Space, cfg.OfBefore},
+		maxLease:  cfg.MaxLease,
+		bound:     cfg.LeaseBound,
+		graceEnds: cfg.Start + GraceOf(cfg.LeaseBound),
 	}
 }
 

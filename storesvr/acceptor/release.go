@@ -136,7 +136,7 @@ func (p preempting) refusal(r seq.Register) string {
 // yields says whether the session's lease keeps no preempting session out. A session that has
 // not renewed since the start may be of any build. The register is one that may be preempted.
 func (l *leases) yields(holder seq.Session) bool {
-	return l.sessions[holder] != nil && (l.ofBefore == nil || !l.ofBefore(holder))
+	return l.sessions[holder] != nil && (l.over.ofBefore == nil || !l.over.ofBefore(holder))
 }
 
 // barred says whether the register, promised to an epoch, is kept from a session by a

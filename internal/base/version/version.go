@@ -35,8 +35,8 @@ const (
 	// SetsBefore is required at once where stores of before have Sets already: builds of 1 do
 	// not know them, and some of 2 do.
 	SetsBefore = 2
-	// Preempted is the first whose sessions stores let others preempt: those of before answer Current in
-	// strict spaces by their lease.
+	// Preempted is the first whose sessions the stores let others preempt. Older sessions answer Current
+	// in strict spaces by their lease.
 	Preempted = 4
 )
 
