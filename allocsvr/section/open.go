@@ -102,19 +102,13 @@ func (t *Table) End(ctx context.Context, space *seq.Space, keys seq.Counters, en
 // Marks reads the marks of keys.
 func (t *Table) Marks(ctx context.Context, space *seq.Space, keys seq.Counters) ([]Mark, []Fault) {
 	out := make([]Mark, len(keys.UIDs))
-	var faults []Fault
-	for i, uid := range keys.UIDs {
-		c := t.Section(space.SectionOf(keys.Places[i]))
-		err := t.whenOwned(ctx, c, func() (bool, error) {
-			m := &out[i]
-			m.Last, _ = c.table.Get(uint64(uid))
-			m.Value, m.Fence, m.Unknown = c.book.Mark(uint64(uid), m.Last, t.clock.Now())
-			return true, nil
-		})
-		if err != nil {
-			out[i] = Mark{}
-			faults = append(faults, Fault{Index: i, Err: err})
-		}
+	faults := t.read(ctx, space, keys, func(i int, c *Section) {
+		m, uid := &out[i], uint64(keys.UIDs[i])
+		m.Last, _ = c.table.Get(uid)
+		m.Value, m.Fence, m.Unknown = c.book.Mark(uid, m.Last, t.clock.Now())
+	})
+	for _, f := range faults {
+		out[f.Index] = Mark{}
 	}
 	return out, faults
 }

@@ -170,6 +170,7 @@ func TestAnOpenThatFailsLeavesNoTicket(t *testing.T) {
 	if len(got.Faults) != 1 || !errors.Is(got.Faults[0].Err, seq.ErrNoQuorum) || ids[0] != 0 {
 		t.Errorf("got %+v, ids %v", got, ids)
 	}
+	o.regs.OnProbe = func() quorum.Outcome { return quorum.Outcome{State: quorum.Won, Promised: o.epoch} }
 	o.wantMark("the quorum did not confirm it", Mark{Value: 1, Last: 1})
 
 	o = newInbox(t, seq.Ordered)

@@ -24,7 +24,8 @@ var (
 // Protocol is the version of the wire contract and of the records on disk that
 // this build speaks. It goes up only when an old peer could misread a new one.
 // 2 sends string keys as they are; builds of 1 hashed them before they sent them. 3 goes
-// by the protocol that a cluster requires. 4 knows spaces with tickets.
+// by the protocol that a cluster requires. 4 answers nothing in strict spaces by a lease, and knows spaces with
+// tickets.
 const Protocol = 4
 
 // The first protocol of each feature that a build of before would undo. The stores require
@@ -38,6 +39,9 @@ const (
 	// SetsBefore is required at once where stores of before have Sets already: builds of 1 do
 	// not know them, and some of 2 do.
 	SetsBefore = 2
+	// Preempted is the first whose sessions the stores let others preempt. Older sessions answer Current
+	// in strict spaces by their lease.
+	Preempted = 4
 )
 
 // OfMapping returns the feature of a mapping that needs the highest protocol, and that protocol; 0 if every build
