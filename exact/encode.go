@@ -12,7 +12,7 @@ import (
 // The encodings below stand on disks and in messages: unsigned varints, and texts behind their lengths. The
 // code that stores them adds a checksum.
 
-// How many bytes the encodings of a record and of an id have at least, and those of a UID and of an id usually.
+// The least bytes of the encodings of a record and of an id, and the usual bytes of a UID and of an id.
 const (
 	leastRecord = 26
 	leastID     = 6
