@@ -99,7 +99,7 @@ var exactMutants = []mutant{
 	{rule: "exact-ids", name: "an id is given another count than it was used for", file: "exact/owner.go", in: []string{"exact", "allocsvr/logs"}, edits: []edit{
 		{"	if got.count != count {\n", "	if got.count != count && false {\n"}}},
 	{rule: "exact-ids", name: "ids are forgotten early where there is no room", file: "exact/owner.go", in: []string{"allocsvr/logs"}, edits: []edit{
-		{"	if id != \"\" || !known {\n		if err := o.full(); err != nil {\n			return Answer{}, err\n", "	if id != \"\" || !known {\n		if err := o.full(); err != nil {\n			clear(o.state.ids)\n"}}},
+		{"	if id != \"\" || !o.state.knows(uid) {\n		if err := o.full(); err != nil {\n			return Answer{}, err\n", "	if id != \"\" || !o.state.knows(uid) {\n		if err := o.full(); err != nil {\n			clear(o.state.ids)\n"}}},
 	{rule: "exact-copies", name: "a section takes more than a copy may have", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
 		{"	case o.CopyShare() >= 1:\n", "	case o.CopyShare() < 0:\n"}}},
 	{rule: "exact-copies", name: "raises bring more UIDs than a copy may have", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
