@@ -353,6 +353,9 @@ func (n *Node) Counts() (takeovers, handoffs, steps uint64) {
 	return o.Takeovers(), o.Handoffs(), n.alloc.sections.Totals().Steps
 }
 
+// Preempted returns the number of sections that the node took over from a silent node whose lease still ran.
+func (n *Node) Preempted() uint64 { return n.alloc.owner.Preempted() }
+
 // Suspect names the nodes that are silent, with their sessions: see owner.Owner.Suspect.
 func (n *Node) Suspect(silent map[string]seq.Session) { n.alloc.owner.Suspect(silent) }
 

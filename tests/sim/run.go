@@ -147,7 +147,7 @@ func (o Options) On(e Engine) Options {
 // Stats of one run.
 type Stats struct {
 	Events, Messages, Lost, Duplicated, Commits uint64
-	Takeovers, Handoffs, Steps                  uint64
+	Takeovers, Preempted, Handoffs, Steps       uint64
 	Folded                                      uint64 // blocks of counters
 	Torn                                        uint64 // power cuts that lost what was not synced
 	Numbers, IDs                                uint64
