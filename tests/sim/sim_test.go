@@ -148,7 +148,7 @@ func TestPreemptionsAtAnyTimeBreakNoPromise(t *testing.T) {
 }
 
 // preemptedRuns is the number of runs of TestPreemptionsAtAnyTimeBreakNoPromise on each engine.
-const preemptedRuns = uint64(40)
+const preemptedRuns = uint64(3)
 
 func TestAFaultIsReadAsItIsWritten(t *testing.T) {
 	for seed := range uint64(50) {
