@@ -38,8 +38,6 @@ var preemptMutants = []mutant{
 		{"		if s, live := alive[name]; name != o.name && (!live || s.Session == session) {\n", "		if name != o.name {\n			session = alive[name].Session\n"}}},
 	{rule: "preempt-standby", name: "a node that came back loses its sections again at once", file: "allocsvr/owner/preempt.go", in: []string{"allocsvr"}, edits: []edit{
 		{"last.from == holder && p.now-last.at < p.o.lease {\n", "last.from == holder && p.now < last.at {\n"}}},
-	{rule: "preempt-standby", name: "a standby asks for ordinary sections too", file: "allocsvr/owner/preempt.go", in: []string{"allocsvr"}, edits: []edit{
-		{"c.Space().Mode.Leaseless() && c.State()", "c.State()"}}},
 	{rule: "preempt-standby", name: "a section is handed back to a silent node", file: "allocsvr/owner/give.go", in: []string{"allocsvr"}, edits: []edit{
 		{" && !g.suspects(owner.Name)", ""}}},
 }
