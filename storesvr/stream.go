@@ -39,7 +39,7 @@ type stream struct {
 	wake chan struct{} // of one place: answers wait
 
 	mu    sync.Mutex    // guards all below
-	ready []ended    // not sent yet
+	ready []ended       // not sent yet
 	calls int           // under way
 	bytes int           // of their messages
 	room  chan struct{} // closed when calls or bytes fall; nil if nobody waits
