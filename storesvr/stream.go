@@ -25,8 +25,8 @@ const (
 	streamBytes = storewire.MaxRequest
 )
 
-// stream is one Stream. The goroutine that receives answers reads; the writer answers steps, those of one
-// transaction together.
+// stream is one Stream. The goroutine that receives answers reads. The writer answers steps, and all steps of
+// one transaction leave together.
 type stream struct {
 	s       *server
 	wire    grpc.BidiStreamingServer[pb.StoreCalls, pb.StoreAnswers]
@@ -42,7 +42,7 @@ type stream struct {
 	ready []ended       // not sent yet
 	calls int           // under way
 	bytes int           // of their messages
-	room  chan struct{} // closed when calls or bytes fall; nil if nobody waits
+	room  chan struct{} // closed when calls or bytes fall; nil while the stream is read
 }
 
 // ended is a call with its answer.

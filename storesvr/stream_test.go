@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -163,7 +164,7 @@ func TestAStreamRefusesByName(t *testing.T) {
 		}
 	}
 
-	large, err := r.client.Stream(t.Context())
+	large, err := r.client.Stream(t.Context(), grpc.MaxCallSendMsgSize(2*storewire.MaxRequest))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +185,7 @@ func TestAStreamRefusesByName(t *testing.T) {
 	}
 }
 
-// TestAStreamThatIsNotReadIsReadNoFurther: the answers that it does not take stay few, and others are served.
+// The answers that such a stream does not take stay few, and others are served.
 func TestAStreamThatIsNotReadIsReadNoFurther(t *testing.T) {
 	r, ref, s := spokenTo(t)
 	if err := s.Send(opening(alice)); err != nil {
@@ -231,8 +232,7 @@ func TestAStoreThatLeavesEndsItsStreams(t *testing.T) {
 	}
 }
 
-// TestAReadOnAStreamDoesNotWaitForAStep: steps of one transaction are answered in one message, after it; reads
-// before it.
+// The steps of one transaction are answered in one message after it, and reads before it.
 func TestAReadOnAStreamDoesNotWaitForAStep(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		r, d, ref := newSlow(t)
@@ -279,7 +279,7 @@ func TestAReadOnAStreamDoesNotWaitForAStep(t *testing.T) {
 	})
 }
 
-// scripted is a stream by hand.
+// scripted is a stream whose messages the test gives and takes.
 type scripted struct {
 	pb.Store_StreamServer
 	ctx context.Context

@@ -50,7 +50,7 @@ type result struct {
 	body []byte
 	more messages // of a stream, instead of body
 	err  error
-	cut  bool // err is of the transport
+	cut  bool // the transport failed
 }
 
 // start sends a call on its way.

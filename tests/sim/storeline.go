@@ -14,9 +14,9 @@ import (
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
-// storeLine is a stream to a store, as its client has it. Its calls travel as calls of their methods, each through
-// the faults of its own: so they overtake each other more than those of a stream do. As with a connection that
-// breaks, the first of them that the transport fails ends the stream, and no other is answered.
+// storeLine is a stream to a store, as its client has it. Its calls travel as calls of their methods, and each
+// meets faults of its own, so they overtake each other more than calls on a stream do. The first call that the
+// transport fails ends the stream, as a connection that breaks does, and no other is answered.
 type storeLine struct {
 	grpc.ClientStream // nil, because no other method is called
 	c                 *conn

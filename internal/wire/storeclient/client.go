@@ -34,6 +34,7 @@ type seat struct {
 	calls  pb.StoreClient
 	leases pb.StoreClient // Renew's own connection
 	lines  lines
+	alone  func(ctx context.Context) bool // of Alone; it may be nil
 }
 
 // Dial makes a client of the store at host:port without waiting for it. The options come
@@ -48,6 +49,11 @@ func Dial(addr string, opts ...grpc.DialOption) (*Client, error) {
 	opts = append([]grpc.DialOption{grpc.WithDefaultCallOptions(
 		grpc.MaxCallRecvMsgSize(storewire.MaxReply), grpc.MaxCallSendMsgSize(storewire.MaxRequest))}, opts...)
 	s := &seat{addr: addr}
+	for _, o := range opts {
+		if a, ok := o.(alone); ok {
+			s.alone = a.is
+		}
+	}
 	for i := range s.conns {
 		conn, err := rpc.Dial(addr, opts...)
 		if err != nil {

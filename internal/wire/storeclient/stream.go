@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -26,7 +26,10 @@ const (
 	// maxQueued bounds the bytes of calls that wait for a stream. A store that is slow or far falls behind
 	// by no more; calls whose callers have left are not sent.
 	maxQueued = 8 << 20
-	// callsFor is how long a store without streams, of a build of before, is asked by calls alone.
+	// maxMessage bounds the bytes of calls that share a message: what was handed to the transport is sent,
+	// whether or not its callers have left.
+	maxMessage = 1 << 20
+	// callsFor is the time for which a store without streams, of a build of before, gets calls alone.
 	callsFor = 10 * time.Second
 )
 
@@ -143,7 +146,7 @@ func (l *line) run(ctx context.Context, store pb.StoreClient) error {
 	first.Secret, first.Node, first.Seed = storewire.SecretToProto(l.secret)
 	var sender sync.WaitGroup
 	sender.Go(func() {
-		if err := l.send(ctx, first, wire.Send); !errors.Is(err, io.EOF) { // Recv says why the stream has ended
+		if err := l.send(ctx, first, wire.Send); err != nil && !errors.Is(err, io.EOF) { // else Recv says why
 			l.end(err)
 			l.cancel()
 		}
@@ -166,18 +169,18 @@ func (l *line) send(ctx context.Context, m *pb.StoreCalls, send func(*pb.StoreCa
 			select {
 			case <-l.wake:
 			case <-ctx.Done():
-				return ctx.Err()
+				return nil
 			}
 		}
 	}
 }
 
-// leaving returns calls that wait to be sent and fit one message, without those whose callers have left.
+// leaving returns calls for one message of those that wait to be sent, without those whose callers have left.
 func (l *line) leaving() (calls []*pb.StoreCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	size, n := 0, 0
-	for ; n < len(l.queue) && (size == 0 || size+l.queue[n].size <= maxQueued); n++ {
+	for ; n < len(l.queue) && (size == 0 || size+l.queue[n].size <= maxMessage); n++ {
 		if a := l.queue[n]; !a.left {
 			calls, size = append(calls, a.call), size+a.size
 		}
@@ -274,12 +277,22 @@ func (l *line) add(a *asked) error {
 	return nil
 }
 
-// traced reports whether the caller's trace wants a span of each call, which a stream has not.
-func traced(ctx context.Context) bool { return trace.SpanContextFromContext(ctx).IsSampled() }
+// alone says which calls never go on a stream.
+type alone struct {
+	grpc.EmptyDialOption
+	is func(ctx context.Context) bool
+}
+
+// Alone sends a call that is chosen by is as a call of its own. A traced call needs that, because a stream has
+// no spans. If is is nil, no call is chosen.
+func Alone(is func(ctx context.Context) bool) grpc.DialOption { return alone{is: is} }
+
+// goesAlone reports whether a call must not go on the stream.
+func (s *seat) goesAlone(ctx context.Context) bool { return s.alone != nil && s.alone(ctx) }
 
 // read is Read on the stream. It returns errCalls if the read must go as a call.
 func (s *seat) read(ctx context.Context, req quorum.ReadRequest) (*pb.ResultsReply, error) {
-	if req.Copies || len(req.Registers) == 0 || traced(ctx) {
+	if req.Copies || len(req.Registers) == 0 || s.goesAlone(ctx) {
 		return nil, errCalls
 	}
 	l := s.there()
@@ -291,7 +304,7 @@ func (s *seat) read(ctx context.Context, req quorum.ReadRequest) (*pb.ResultsRep
 
 // step is Step on the stream. It returns errCalls if the step must go as a call.
 func (s *seat) step(ctx context.Context, req quorum.StepRequest, uuid string) (*pb.ResultsReply, error) {
-	if traced(ctx) {
+	if s.goesAlone(ctx) {
 		return nil, errCalls
 	}
 	l, err := s.line(req.Secret, uuid)
