@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
 	"github.com/seqsvr/seqsvr/internal/wire/storeclient"
@@ -83,7 +84,8 @@ func newCounting(t *testing.T) (*counting, *storeclient.Client) {
 	}
 	c := &counting{}
 	c.set(c.all)
-	srv := grpc.NewServer(grpc.MaxRecvMsgSize(2 * storewire.MaxRequest))
+	srv := grpc.NewServer(grpc.MaxRecvMsgSize(2*storewire.MaxRequest),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}))
 	pb.RegisterStoreServer(srv, c)
 	go func() { _ = srv.Serve(lis) }()
 	client, err := storeclient.Dial(lis.Addr().String(), storeclient.Alone(func(ctx context.Context) bool { return ctx.Value(tracedKey{}) != nil }))

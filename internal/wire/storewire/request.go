@@ -89,7 +89,7 @@ func MembersFromProto(members []*pb.StoreMember) []quorum.Member {
 
 // ReadToProto encodes a ReadRequest. A prefix travels as text: it must be valid UTF-8.
 func ReadToProto(r quorum.ReadRequest) *pb.ReadRequest {
-	out := &pb.ReadRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session), Prefix: r.Prefix, Copies: r.Copies}
+	out := &pb.ReadRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session), Prefix: r.Prefix, Copies: r.Copies, Preempt: r.Preempt}
 	if out.Columns = sections(len(r.Registers), func(i int) seq.Register { return r.Registers[i] }); out.Columns != nil {
 		return out
 	}
@@ -99,7 +99,7 @@ func ReadToProto(r quorum.ReadRequest) *pb.ReadRequest {
 
 // ReadFromProto decodes a ReadRequest; seq.ErrBadBatch for one that is not sound.
 func ReadFromProto(r *pb.ReadRequest) (out quorum.ReadRequest, err error) {
-	out = quorum.ReadRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Prefix: r.GetPrefix(), Copies: r.GetCopies()}
+	out = quorum.ReadRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Prefix: r.GetPrefix(), Copies: r.GetCopies(), Preempt: r.GetPreempt()}
 	if c := r.GetColumns(); c != nil {
 		out.Registers, err = sectionItems(c, func(reg seq.Register, _, _ uint64) seq.Register { return reg })
 		return out, err
@@ -110,7 +110,7 @@ func ReadFromProto(r *pb.ReadRequest) (out quorum.ReadRequest, err error) {
 
 // PrepareToProto encodes a PrepareRequest.
 func PrepareToProto(r quorum.PrepareRequest) *pb.PrepareRequest {
-	out := &pb.PrepareRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session)}
+	out := &pb.PrepareRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session), Preempt: r.Preempt}
 	out.Secret, out.Node, out.Seed = SecretToProto(r.Secret)
 	// Sections are never made on demand, so that Create is nothing to them.
 	if c := sections(len(r.Items), func(i int) seq.Register { return r.Items[i].Register }); c != nil {
@@ -126,7 +126,7 @@ func PrepareToProto(r quorum.PrepareRequest) *pb.PrepareRequest {
 
 // PrepareFromProto decodes a PrepareRequest; seq.ErrBadBatch for one that is not sound.
 func PrepareFromProto(r *pb.PrepareRequest) (out quorum.PrepareRequest, err error) {
-	out = quorum.PrepareRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: SecretOf(r)}
+	out = quorum.PrepareRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: SecretOf(r), Preempt: r.GetPreempt()}
 	if c := r.GetColumns(); c != nil {
 		out.Items, err = sectionItems(c, func(reg seq.Register, round, _ uint64) quorum.PrepareItem {
 			return quorum.PrepareItem{Register: reg, Round: round}

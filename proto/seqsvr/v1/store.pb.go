@@ -1993,9 +1993,10 @@ type ReadRequest struct {
 	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
 	Session       uint64                 `protobuf:"fixed64,2,opt,name=session,proto3" json:"session,omitempty"` // for whom the verdict is given: OK means that a PREPARE would pass
 	Registers     [][]byte               `protobuf:"bytes,3,rep,name=registers,proto3" json:"registers,omitempty"`
-	Prefix        string                 `protobuf:"bytes,4,opt,name=prefix,proto3" json:"prefix,omitempty"`   // instead: all registers whose name starts so ("s": all sections)
-	Columns       *SectionColumns        `protobuf:"bytes,5,opt,name=columns,proto3" json:"columns,omitempty"` // instead of registers, if all of them are sections
-	Copies        bool                   `protobuf:"varint,6,opt,name=copies,proto3" json:"copies,omitempty"`  // of registers that are sections of exact spaces: with their copies
+	Prefix        string                 `protobuf:"bytes,4,opt,name=prefix,proto3" json:"prefix,omitempty"`    // instead: all registers whose name starts so ("s": all sections)
+	Columns       *SectionColumns        `protobuf:"bytes,5,opt,name=columns,proto3" json:"columns,omitempty"`  // instead of registers, if all of them are sections
+	Copies        bool                   `protobuf:"varint,6,opt,name=copies,proto3" json:"copies,omitempty"`   // of registers that are sections of exact spaces: with their copies
+	Preempt       bool                   `protobuf:"varint,7,opt,name=preempt,proto3" json:"preempt,omitempty"` // the verdict is of a PREPARE with preempt
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2072,6 +2073,13 @@ func (x *ReadRequest) GetCopies() bool {
 	return false
 }
 
+func (x *ReadRequest) GetPreempt() bool {
+	if x != nil {
+		return x.Preempt
+	}
+	return false
+}
+
 type PrepareItem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Register      []byte                 `protobuf:"bytes,1,opt,name=register,proto3" json:"register,omitempty"`
@@ -2133,14 +2141,17 @@ func (x *PrepareItem) GetCreate() bool {
 }
 
 type PrepareRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ref           *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
-	Session       uint64                 `protobuf:"fixed64,2,opt,name=session,proto3" json:"session,omitempty"` // of every epoch in here
-	Items         []*PrepareItem         `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
-	Columns       *SectionColumns        `protobuf:"bytes,4,opt,name=columns,proto3" json:"columns,omitempty"` // instead of items, if all of them are sections
-	Secret        []byte                 `protobuf:"bytes,5,opt,name=secret,proto3" json:"secret,omitempty"`   // 16 bytes that the session is derived from; without them the store refuses
-	Node          string                 `protobuf:"bytes,6,opt,name=node,proto3" json:"node,omitempty"`       // whose session it is: the name in its certificate; empty: of no node
-	Seed          []byte                 `protobuf:"bytes,7,opt,name=seed,proto3" json:"seed,omitempty"`       // with node: the 16 bytes that secret is derived from, together with node
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Ref     *Ref                   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
+	Session uint64                 `protobuf:"fixed64,2,opt,name=session,proto3" json:"session,omitempty"` // of every epoch in here
+	Items   []*PrepareItem         `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
+	Columns *SectionColumns        `protobuf:"bytes,4,opt,name=columns,proto3" json:"columns,omitempty"` // instead of items, if all of them are sections
+	Secret  []byte                 `protobuf:"bytes,5,opt,name=secret,proto3" json:"secret,omitempty"`   // 16 bytes that the session is derived from; without them the store refuses
+	Node    string                 `protobuf:"bytes,6,opt,name=node,proto3" json:"node,omitempty"`       // whose session it is: the name in its certificate; empty: of no node
+	Seed    []byte                 `protobuf:"bytes,7,opt,name=seed,proto3" json:"seed,omitempty"`       // with node: the 16 bytes that secret is derived from, together with node
+	// Over a living lease: of sections of strict and exact spaces alone, whose answers rest on no lease. All
+	// other registers are REFUSED. A store of the version before answers HELD.
+	Preempt       bool `protobuf:"varint,8,opt,name=preempt,proto3" json:"preempt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2222,6 +2233,13 @@ func (x *PrepareRequest) GetSeed() []byte {
 		return x.Seed
 	}
 	return nil
+}
+
+func (x *PrepareRequest) GetPreempt() bool {
+	if x != nil {
+		return x.Preempt
+	}
+	return false
 }
 
 type StepItem struct {
@@ -3595,18 +3613,19 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\fremaining_us\x18\b \x03(\x06R\vremainingUs\x12\x14\n" +
 	"\x05seals\x18\t \x03(\x06R\x05seals\x12\x16\n" +
 	"\x06floors\x18\n" +
-	" \x03(\x06R\x06floors\"\xcc\x01\n" +
+	" \x03(\x06R\x06floors\"\xe6\x01\n" +
 	"\vReadRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12\x1c\n" +
 	"\tregisters\x18\x03 \x03(\fR\tregisters\x12\x16\n" +
 	"\x06prefix\x18\x04 \x01(\tR\x06prefix\x123\n" +
 	"\acolumns\x18\x05 \x01(\v2\x19.seqsvr.v1.SectionColumnsR\acolumns\x12\x16\n" +
-	"\x06copies\x18\x06 \x01(\bR\x06copies\"W\n" +
+	"\x06copies\x18\x06 \x01(\bR\x06copies\x12\x18\n" +
+	"\apreempt\x18\a \x01(\bR\apreempt\"W\n" +
 	"\vPrepareItem\x12\x1a\n" +
 	"\bregister\x18\x01 \x01(\fR\bregister\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x16\n" +
-	"\x06create\x18\x03 \x01(\bR\x06create\"\xef\x01\n" +
+	"\x06create\x18\x03 \x01(\bR\x06create\"\x89\x02\n" +
 	"\x0ePrepareRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12,\n" +
@@ -3614,7 +3633,8 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\acolumns\x18\x04 \x01(\v2\x19.seqsvr.v1.SectionColumnsR\acolumns\x12\x16\n" +
 	"\x06secret\x18\x05 \x01(\fR\x06secret\x12\x12\n" +
 	"\x04node\x18\x06 \x01(\tR\x04node\x12\x12\n" +
-	"\x04seed\x18\a \x01(\fR\x04seed\"z\n" +
+	"\x04seed\x18\a \x01(\fR\x04seed\x12\x18\n" +
+	"\apreempt\x18\b \x01(\bR\apreempt\"z\n" +
 	"\bStepItem\x12\x1a\n" +
 	"\bregister\x18\x01 \x01(\fR\bregister\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x10\n" +
