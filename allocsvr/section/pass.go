@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/internal/base/counters"
 )
 
 // stride is the number of keys of a batch that are served side by side. Each key waits for memory three or

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/internal/base/counters"
 	"github.com/seqsvr/seqsvr/seq"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/internal/base/counters"
 	"github.com/seqsvr/seqsvr/internal/process/tracing"
 	"github.com/seqsvr/seqsvr/seq"
 )
