@@ -15,8 +15,6 @@ func TestStrictAnswersUnderNoOtherEpochThanItsOwn(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFleetOn(t, bubble.NewClock(), seq.Space{Name: "user", Sections: 1, Step: 10, Mode: seq.Strict})
 		a := f.start("a", 1, "")
-		f.serving(a)
-		own := a.Views()[0].Epoch
 		for _, row := range []struct {
 			name   string
 			change func(*quorum.Outcome)
@@ -28,7 +26,10 @@ func TestStrictAnswersUnderNoOtherEpochThanItsOwn(t *testing.T) {
 			{"a lower round", func(o *quorum.Outcome) { o.Promised.Round-- }, seq.ErrNoLease},
 			{"its own at too few stores", func(o *quorum.Outcome) { o.State, o.Err = quorum.Unknown, seq.ErrNoQuorum }, seq.ErrNoQuorum},
 		} {
+			f.serving(a) // again, if the section was given up
+			own := a.Views()[0].Epoch
 			a.probes.change = func(out []quorum.Outcome) {
+				a.probes.change = nil
 				for i := range out {
 					if out[i].State != quorum.Won || out[i].Promised != own {
 						t.Fatalf("%s: the stores show %+v, want %v", row.name, out[i], own)
@@ -46,6 +47,5 @@ func TestStrictAnswersUnderNoOtherEpochThanItsOwn(t *testing.T) {
 				}
 			}
 		}
-		a.probes.change = nil
 	})
 }

@@ -12,10 +12,9 @@ import (
 // The encodings below stand on disks and in messages: unsigned varints, and texts behind their lengths. The
 // code that stores them adds a checksum.
 
-// How many bytes the encodings of a record, of a UID and of an id have at least, and usually.
+// The least bytes of the encodings of a record and of an id, and the usual bytes of a UID and of an id.
 const (
 	leastRecord = 26
-	leastUID    = 2
 	leastID     = 6
 	usualUID    = 12
 	usualID     = 48
@@ -37,14 +36,14 @@ func (r *Record) AppendTo(b []byte) []byte {
 
 // AppendTo appends the state's encoding.
 func (s *State) AppendTo(b []byte) []byte {
-	b = slices.Grow(b, 64+usualUID*len(s.last)+usualID*len(s.ids))
+	b = slices.Grow(b, 64+usualUID*s.UIDs()+usualID*len(s.ids))
 	b = appendEpoch(b, s.at.Epoch)
 	b = binary.AppendUvarint(b, s.at.Index)
 	b = binary.AppendUvarint(b, uint64(s.time))
 	b = binary.AppendUvarint(b, s.floor)
-	b = binary.AppendUvarint(b, uint64(len(s.last)))
-	for uid, last := range s.last {
-		b = binary.AppendUvarint(b, uint64(uid))
+	b = binary.AppendUvarint(b, uint64(s.UIDs()))
+	for uid, last := range s.last.All() {
+		b = binary.AppendUvarint(b, uid)
 		b = binary.AppendUvarint(b, last)
 	}
 	b = binary.AppendUvarint(b, uint64(len(s.ids)))
@@ -158,13 +157,11 @@ func (r *Reader) State() *State {
 	s.at.Index = r.Uint()
 	s.time = int64(r.Uint())
 	s.floor = r.Uint()
-	n, room := r.count(leastUID)
-	s.last = make(map[seq.UID]uint64, room)
-	for ; n > 0 && r.err == nil; n-- {
-		uid := seq.UID(r.Uint())
-		s.last[uid] = r.Uint()
+	for n := r.Uint(); n > 0 && r.err == nil; n-- {
+		uid := r.Uint()
+		s.last.Raise(uid, r.Uint())
 	}
-	n, room = r.count(leastID)
+	n, room := r.count(leastID)
 	s.ids, s.ends.late = make(map[request]assigned, room), make(expiryHeap, 0, room)
 	for ; n > 0 && r.err == nil; n-- {
 		key := request{uid: seq.UID(r.Uint()), id: r.id()}

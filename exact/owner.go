@@ -79,9 +79,8 @@ func (o *Owner) Take(uid seq.UID, count uint32, id string, first, now int64) (An
 			return Answer{}, fmt.Errorf("%w: first sent at %d, ids are kept for %d, and it is %d", ErrExpired, first, o.cfg.Window, time)
 		}
 	}
-	_, known := o.state.last[uid]
 	last := o.state.Last(uid)
-	if id != "" || !known {
+	if id != "" || !o.state.knows(uid) {
 		if err := o.full(); err != nil {
 			return Answer{}, err
 		}
@@ -166,7 +165,7 @@ func (o *Owner) Raise(uid seq.UID, to uint64, now int64) (Answer, error) {
 	if to <= last {
 		return Answer{Round: o.ask(), First: last}, nil
 	}
-	if _, known := o.state.last[uid]; !known {
+	if !o.state.knows(uid) {
 		if err := o.full(); err != nil {
 			return Answer{}, err
 		}
@@ -240,7 +239,7 @@ func (o *Owner) Round() uint64 { return o.round }
 func (o *Owner) Last(uid seq.UID) uint64 { return o.state.Last(uid) }
 
 // Size returns the numbers of UIDs and ids in the section.
-func (o *Owner) Size() (uids, ids int) { return len(o.state.last), len(o.state.ids) }
+func (o *Owner) Size() (uids, ids int) { return o.state.UIDs(), len(o.state.ids) }
 
 // Page calls State.Page on all that the owner has.
 func (o *Owner) Page(from seq.UID, most int) (uids []seq.UID, next seq.UID) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seqsvr/seqsvr/internal/base/counters"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -18,7 +19,7 @@ type State struct {
 	// floor is the last number of every UID that last does not have: of a section that was
 	// restored, whose records since the backup are lost.
 	floor uint64
-	last  map[seq.UID]uint64
+	last  counters.Table
 	ids   map[request]assigned
 	ends  expiries // of ids
 }
@@ -49,14 +50,20 @@ func (s *State) Time() int64 { return s.time }
 // Last returns the last number of a UID. If the state does not know the UID, Last returns the floor: zero,
 // or after a restore the number at which the UID begins.
 func (s *State) Last(uid seq.UID) uint64 {
-	if last, ok := s.last[uid]; ok {
+	if last, ok := s.last.Get(uint64(uid)); ok {
 		return last
 	}
 	return s.floor
 }
 
+// knows reports whether the state has a UID.
+func (s *State) knows(uid seq.UID) bool {
+	_, ok := s.last.Get(uint64(uid))
+	return ok
+}
+
 // UIDs returns the number of UIDs that the state has.
-func (s *State) UIDs() int { return len(s.last) }
+func (s *State) UIDs() int { return s.last.Len() }
 
 // IDs returns the number of requests that can be repeated.
 func (s *State) IDs() int { return len(s.ids) }
@@ -68,7 +75,7 @@ const (
 )
 
 // Bytes is about what the UIDs and ids take in memory.
-func (s *State) Bytes() int64 { return Bytes(len(s.last), len(s.ids)) }
+func (s *State) Bytes() int64 { return Bytes(s.UIDs(), len(s.ids)) }
 
 // Bytes returns about the memory that so many UIDs and ids take.
 func Bytes(uids, ids int) int64 { return uidBytes*int64(uids) + idBytes*int64(ids) }
@@ -86,27 +93,25 @@ const (
 
 // copyBytes bounds the bytes of the encoding, whatever the UIDs, ids and numbers are.
 func (s *State) copyBytes() int64 {
-	return headText + uidText*int64(len(s.last)) + idText*int64(len(s.ids))
+	return headText + uidText*int64(s.UIDs()) + idText*int64(len(s.ids))
 }
 
 // Page returns up to most UIDs, beginning with from, in rising order. next is the least UID after them, or
 // 0.
 func (s *State) Page(from seq.UID, most int) (uids []seq.UID, next seq.UID) {
-	for uid := range s.last {
-		if uid >= from {
-			uids = append(uids, uid)
+	// Each block but the first has one of them.
+	for _, uid := range s.last.Page(uint64(from), most+2).UIDs {
+		if len(uids) == most {
+			return uids, seq.UID(uid)
 		}
-	}
-	slices.Sort(uids)
-	if len(uids) > most {
-		return uids[:most], uids[most]
+		uids = append(uids, seq.UID(uid))
 	}
 	return uids, 0
 }
 
 // Clone copies the state.
 func (s *State) Clone() *State {
-	return &State{at: s.at, time: s.time, floor: s.floor, last: maps.Clone(s.last), ids: maps.Clone(s.ids), ends: s.ends.clone()}
+	return &State{at: s.at, time: s.time, floor: s.floor, last: *s.last.Clone(), ids: maps.Clone(s.ids), ends: s.ends.clone()}
 }
 
 // Lifted returns a copy of the state in which lift has raised every last number, and the floor. A section
@@ -120,10 +125,11 @@ func (s *State) Lifted(e seq.Epoch, lift func(last uint64) (uint64, error)) (*St
 	if out.floor, err = lift(s.floor); err != nil {
 		return nil, err
 	}
-	for uid, last := range out.last {
-		if out.last[uid], err = lift(last); err != nil {
+	for uid, last := range s.last.All() {
+		if last, err = lift(last); err != nil {
 			return nil, fmt.Errorf("uid %d: %w", uid, err)
 		}
+		out.last.Raise(uid, last)
 	}
 	return out, nil
 }
@@ -142,8 +148,8 @@ func (s *State) check(records []Record, window int64) error {
 
 // apply takes in a record that check let pass.
 func (s *State) apply(r *Record, window int64) {
-	if s.last == nil {
-		s.last, s.ids = map[seq.UID]uint64{}, map[request]assigned{}
+	if s.ids == nil {
+		s.ids = map[request]assigned{}
 	}
 	s.at, s.time = r.at(), r.Time
 	for next := s.ends.next(); next != nil && next.at <= s.time; next = s.ends.next() {
@@ -151,7 +157,7 @@ func (s *State) apply(r *Record, window int64) {
 		s.ends.drop()
 	}
 	if last, ok := r.last(); ok {
-		s.last[r.UID] = last
+		s.last.Raise(uint64(r.UID), last)
 	}
 	if r.Kind == Take && r.ID != "" {
 		key := request{r.UID, r.ID}
@@ -168,8 +174,8 @@ func (s *State) Describe() string {
 	if s.floor > 0 {
 		fmt.Fprintf(&b, "; others: %d", s.floor)
 	}
-	for _, uid := range slices.Sorted(maps.Keys(s.last)) {
-		fmt.Fprintf(&b, "; %d: %d", uid, s.last[uid])
+	for uid, last := range s.last.All() {
+		fmt.Fprintf(&b, "; %d: %d", uid, last)
 	}
 	keys := slices.SortedFunc(maps.Keys(s.ids), func(a, b request) int {
 		return cmp.Or(cmp.Compare(a.uid, b.uid), strings.Compare(a.id, b.id))

@@ -175,6 +175,8 @@ type ReadRequest struct {
 	// Copies asks for the whole copies of Registers, which are sections of exact spaces, as
 	// payloads.
 	Copies bool
+	// Preempt asks for the verdicts of a Prepare with Preempt.
+	Preempt bool
 }
 
 // PrepareItem asks for the promise of {Round, the request's session}.
@@ -190,6 +192,9 @@ type PrepareRequest struct {
 	Session seq.Session
 	Secret  seq.Secret // of Session
 	Items   []PrepareItem
+	// Preempt asks for the promises over living leases and the grace. Items must be sections of strict
+	// and exact spaces, because no answer there rests on a lease. A store refuses all other registers.
+	Preempt bool
 }
 
 // StepItem asks to accept Max, and of a document Payload, under {Round, session}.

@@ -17,11 +17,29 @@ import (
 // win, wherever its PREPARE has got to: ask above it. One outcome a register, in order.
 // Safe to repeat.
 func (g *Group) Probe(ctx context.Context, session seq.Session, regs []seq.Register) []Outcome {
+	return g.probe(ctx, session, regs, false)
+}
+
+// Preempting is a Group whose Probe and Prepare ask with Preempt. Its registers must be sections of strict
+// and exact spaces.
+type Preempting struct{ *Group }
+
+// Probe is Group.Probe. Won means that W stores would admit a preempting Prepare now.
+func (p Preempting) Probe(ctx context.Context, session seq.Session, regs []seq.Register) []Outcome {
+	return p.probe(ctx, session, regs, true)
+}
+
+// Prepare is Group.Prepare over living leases.
+func (p Preempting) Prepare(ctx context.Context, session seq.Session, items []PrepareItem) []Outcome {
+	return p.prepare(ctx, session, items, true)
+}
+
+func (g *Group) probe(ctx context.Context, session seq.Session, regs []seq.Register, preempt bool) []Outcome {
 	regs = slices.Clone(regs) // slow stores read it after the call
 	outcomes := g.run(ctx, func(v *view) (*batch, message) {
 		b := &batch{op: "probe", n: v.cfg.N, w: v.cfg.W, length: len(regs), absentIsFree: true,
 			register: func(i int) seq.Register { return regs[i] }}
-		req := ReadRequest{Ref: v.cfg.Ref, Session: session, Registers: regs}
+		req := ReadRequest{Ref: v.cfg.Ref, Session: session, Registers: regs, Preempt: preempt}
 		return b, func(ctx context.Context, s Store) (string, []Result, error) {
 			reply, err := s.Read(ctx, req)
 			return reply.UUID, reply.Results, err
@@ -35,6 +53,10 @@ func (g *Group) Probe(ctx context.Context, session seq.Session, regs []seq.Regis
 // Max is then at or above every number that was ever confirmed. Prepare returns one outcome for each item,
 // in order. It is safe to repeat under the same round.
 func (g *Group) Prepare(ctx context.Context, session seq.Session, items []PrepareItem) []Outcome {
+	return g.prepare(ctx, session, items, false)
+}
+
+func (g *Group) prepare(ctx context.Context, session seq.Session, items []PrepareItem, preempt bool) []Outcome {
 	items = slices.Clone(items)
 	outcomes := g.run(ctx, func(v *view) (*batch, message) {
 		b := &batch{op: "prepare", n: v.cfg.N, w: v.cfg.W, length: len(items),
@@ -42,7 +64,7 @@ func (g *Group) Prepare(ctx context.Context, session seq.Session, items []Prepar
 			credible: func(i int, r *Result) bool {
 				return r.Promised == seq.Epoch{Round: items[i].Round, Session: session}
 			}}
-		req := PrepareRequest{Ref: v.cfg.Ref, Session: session, Secret: v.cfg.Secret, Items: items}
+		req := PrepareRequest{Ref: v.cfg.Ref, Session: session, Secret: v.cfg.Secret, Items: items, Preempt: preempt}
 		return b, func(ctx context.Context, s Store) (string, []Result, error) {
 			reply, err := s.Prepare(ctx, req)
 			v.claimed(reply, err)

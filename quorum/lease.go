@@ -102,7 +102,8 @@ type Leases struct {
 	// that the store answered; never if there is none. Never goes back.
 	//
 	//	bit i of Hold.attached is set  =>  no other session gets the register from
-	//	                                   store i before sent[i] + term
+	//	                                   store i before sent[i] + term, except by
+	//	                                   preemption (PrepareRequest.Preempt)
 	//
 	// so bits are cleared before sent moves on, and Until reads sent before bits.
 	sent [maxSlots]atomic.Int64

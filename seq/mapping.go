@@ -24,6 +24,10 @@ const (
 	Exact Mode = "exact"
 )
 
+// Leaseless reports whether no answer of a space of the mode rests on a lease: each is given after W stores
+// were asked, or have written. A store lets such a section be preempted.
+func (m Mode) Leaseless() bool { return m == Strict || m == Exact }
+
 // ModeNames lists the modes, for people.
 const ModeNames = "ordered, strict, unique-only or exact"
 

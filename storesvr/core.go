@@ -44,16 +44,18 @@ type core struct {
 
 // newCore begins the grace and the wait for fellow stores now.
 func newCore(cfg Config, copies func(seq.SectionID) *exact.Copy, meta disk.Meta, registers map[seq.Register]acceptor.State, now time.Duration) (*core, error) {
-	acc, err := acceptor.New(acceptor.Config{
+	c := &core{
+		identity: meta.Identity, zone: cmp.Or(cfg.Zone, meta.Zone), mapping: meta.Mapping, clock: cfg.Clock, wall: cfg.wall(), log: cfg.Logger.With("store", meta.Name),
+		maxLease: cfg.MaxLease, memory: cfg.Memory, members: members{Members: meta.Members, self: meta.Identity, since: now, life: lifeOf(meta)},
+		gate: newRequirement(meta),
+	}
+	var err error
+	c.acceptor, err = acceptor.New(acceptor.Config{
 		Registers: registers, MaxLease: cfg.MaxLease, LeaseBound: meta.LeaseBound, Start: now, Floors: meta.Floors.Floors, Copies: copies,
+		Space: func(id seq.SectionID) (*seq.Space, error) { return c.mapping.SpaceOf(id) }, OfBefore: c.gate.ofBefore,
 	})
 	if err != nil {
 		return nil, err
-	}
-	c := &core{
-		identity: meta.Identity, zone: cmp.Or(cfg.Zone, meta.Zone), mapping: meta.Mapping, clock: cfg.Clock, wall: cfg.wall(), log: cfg.Logger.With("store", meta.Name),
-		acceptor: acc, maxLease: cfg.MaxLease, memory: cfg.Memory, members: members{Members: meta.Members, self: meta.Identity, since: now, life: lifeOf(meta)},
-		gate: newRequirement(meta),
 	}
 	c.witness = newWitness(meta, &c.members, now)
 	return c, nil
@@ -138,7 +140,7 @@ func (c *core) apply(group []*write, full bool) (disk.Update, []exact.Entry, err
 	var update disk.Update
 	now := c.clock.Now()
 	for _, w := range group {
-		if w.err = w.ctx.Err(); w.err != nil {
+		if w.err = w.begins(); w.err != nil {
 			continue // the caller has left
 		}
 		w.err = w.apply(now, full, &update)

@@ -78,6 +78,13 @@ func (g *requirement) renewed(ctx context.Context, session seq.Session, live []q
 	}
 }
 
+// ofBefore reports whether a session that has renewed answers by its lease in strict spaces. Builds of this
+// module always say what they speak.
+func (g *requirement) ofBefore(session seq.Session) bool {
+	own, said := g.spoken[session]
+	return said && own < version.Preempted
+}
+
 // keptOut lists the nodes that were refused lately.
 func (g *requirement) keptOut(now time.Duration) (out []*pb.KeptOut) {
 	for _, who := range slices.Sorted(maps.Keys(g.refused)) {

@@ -238,3 +238,27 @@ func TestAStoreRequiresWhatANodeOfBeforeBeginsToUse(t *testing.T) {
 		t.Errorf("%d is required after a restart", b.describe().Required)
 	}
 }
+
+func TestTheSessionOfABuildOfBeforeIsNotPreempted(t *testing.T) {
+	for protocol, want := range map[string]quorum.Verdict{"3": quorum.VerdictHeld, "4": quorum.VerdictOK} {
+		b := newExact(t)
+		ctx := speaking(t, protocol)
+		take := func(who seq.Session, round uint64, preempt bool) quorum.Verdict {
+			reply, err := b.Prepare(ctx, quorum.PrepareRequest{Ref: b.ref, Session: who, Secret: sessiontest.SecretOf(who), Preempt: preempt,
+				Items: []quorum.PrepareItem{{Register: exactSection, Round: round}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return reply.Results[0].Verdict
+		}
+		take(alice, 1, false)
+		lease := b.renewal(alice)
+		lease.Attach, lease.Attached = []quorum.LeaseItem{{Register: exactSection, Round: 1}}, 1
+		if reply, err := b.Renew(ctx, lease); err != nil || len(reply.Refused) > 0 {
+			t.Fatalf("%s: %+v, %v", protocol, reply, err)
+		}
+		if got := take(bob, 2, true); got != want {
+			t.Errorf("an owner that speaks %s: got %s, want %s", protocol, got, want)
+		}
+	}
+}

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
-	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/allocsvr/ownership/ownershiptest"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
+	"github.com/seqsvr/seqsvr/internal/base/counters"
 	"github.com/seqsvr/seqsvr/internal/process/tracing"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/kit/sessiontest"

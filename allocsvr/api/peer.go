@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/allocsvr/handover"
+	"github.com/seqsvr/seqsvr/internal/base/counters"
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"

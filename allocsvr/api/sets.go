@@ -7,11 +7,11 @@ import (
 	"slices"
 
 	"github.com/seqsvr/seqsvr/allocsvr/arbiter"
-	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/allocsvr/documents"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
 	"github.com/seqsvr/seqsvr/allocsvr/owner"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
+	"github.com/seqsvr/seqsvr/internal/base/counters"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"

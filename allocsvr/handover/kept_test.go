@@ -3,7 +3,7 @@ package handover
 import (
 	"testing"
 
-	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/internal/base/counters"
 	"github.com/seqsvr/seqsvr/seq"
 )
 

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/allocsvr/handover"
 	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
+	"github.com/seqsvr/seqsvr/internal/base/counters"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"

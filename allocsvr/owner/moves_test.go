@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/allocsvr/ownership/ownershiptest"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
+	"github.com/seqsvr/seqsvr/internal/base/counters"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"

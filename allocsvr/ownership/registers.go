@@ -29,7 +29,8 @@ type Registers interface {
 // Lease is a register held under a lease.
 type Lease interface {
 	// Until is the moment on the node's clock up to which no other session can
-	// have taken the register; 0 if the lease is not backed by W replicas.
+	// have taken the register, except by preemption a section of a strict or exact space. It is 0 if the
+	// lease is not backed by W replicas.
 	Until() time.Duration
 	// Drop gives the lease up; the hold is never valid again. Safe to repeat.
 	Drop()
@@ -56,8 +57,17 @@ func (h *Holder) Look(ctx context.Context, reg seq.Register) quorum.Outcome {
 	return h.Registers.Probe(ctx, h.Session, []seq.Register{reg})[0]
 }
 
+// NotStanding is the seq.ErrNoLease of Standing. Met is the highest epoch that a store has promised.
+type NotStanding struct{ Met seq.Epoch }
+
+// Error implements error.
+func (e *NotStanding) Error() string { return fmt.Sprintf("met epoch %v: %v", e.Met, seq.ErrNoLease) }
+
+// Unwrap returns seq.ErrNoLease.
+func (e *NotStanding) Unwrap() error { return seq.ErrNoLease }
+
 // Standing asks W stores whether the epochs of the registers at the same indices are still promised. If an
-// error is nil, a next owner can get the promise only after this call began. The error is seq.ErrNoLease if
+// error is nil, a next owner can get the promise only after this call began. The error is a *NotStanding if
 // another epoch was promised or the session would not be let in. Any other error means that the answer is
 // unknown.
 func (h *Holder) Standing(ctx context.Context, regs []seq.Register, epochs []seq.Epoch) []error {
@@ -66,7 +76,7 @@ func (h *Holder) Standing(ctx context.Context, regs []seq.Register, epochs []seq
 		if out.State == quorum.Unknown {
 			errs[i] = out.Err
 		} else if out.State != quorum.Won || out.Promised != epochs[i] {
-			errs[i] = fmt.Errorf("met epoch %v: %w", out.Promised, seq.ErrNoLease)
+			errs[i] = &NotStanding{Met: out.Promised}
 		}
 	}
 	return errs

@@ -2,10 +2,14 @@ package section
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"math"
+	"slices"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -24,6 +28,7 @@ func (t *Table) Current(ctx context.Context, space *seq.Space, keys seq.Counters
 	}
 	out := make([]Now, len(keys.UIDs))
 	var faults []Fault
+	var read looks
 	for i, uid := range keys.UIDs {
 		c := t.Section(space.SectionOf(keys.Places[i]))
 		err := t.whenOwned(ctx, c, func() (bool, error) {
@@ -32,6 +37,9 @@ func (t *Table) Current(ctx context.Context, space *seq.Space, keys seq.Counters
 			if at, ok := c.table.LastTaken(uint64(uid)); ok {
 				out[i].LastTaken = int64(at)
 			}
+			if space.Mode == seq.Strict {
+				read.note(c)
+			}
 			return true, nil
 		})
 		if err != nil {
@@ -39,7 +47,71 @@ func (t *Table) Current(ctx context.Context, space *seq.Space, keys seq.Counters
 			faults = append(faults, Fault{Index: i, Err: err})
 		}
 	}
+	for i, err := range t.look(ctx, read).of(space, keys) {
+		if !slices.ContainsFunc(faults, func(f Fault) bool { return f.Index == i }) {
+			out[i] = Now{}
+			faults = append(faults, Fault{Index: i, Err: err})
+		}
+	}
 	return out, faults
+}
+
+// looks are the epochs under which sections of strict spaces made an answer, which is given once a look
+// has found them standing. The zero value is ready to use.
+type looks map[seq.SectionID]seq.Epoch
+
+// note notes the section's epoch. Needs c.mu.
+func (l *looks) note(c *Section) {
+	if *l == nil {
+		*l = make(looks)
+	}
+	if _, noted := (*l)[c.id]; !noted { // else what was taken under the first one would be taken for checked
+		(*l)[c.id] = c.epoch
+	}
+}
+
+// notStanding has the sections that a look did not find standing.
+type notStanding map[seq.SectionID]error
+
+// of returns the errors of keys, by index.
+func (n notStanding) of(space *seq.Space, keys seq.Counters) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
+		if len(n) == 0 {
+			return
+		}
+		for i, place := range keys.Places {
+			if err := n[space.SectionOf(place)]; err != nil && !yield(i, err) {
+				return
+			}
+		}
+	}
+}
+
+// look asks W stores whether the epochs are still the promised ones, and returns the errors of the others.
+// It must begin after the answers were made. A later owner needs a promise of one of these stores, given
+// after the look began, so whatever it hands out is no earlier than the requests (docs/decisions.md, 007).
+// No lease and no clock takes part. A section whose epoch is over is given up.
+func (t *Table) look(ctx context.Context, at looks) notStanding {
+	if len(at) == 0 {
+		return nil
+	}
+	regs := make([]seq.Register, 0, len(at))
+	epochs := make([]seq.Epoch, 0, len(at))
+	for id, epoch := range at {
+		regs, epochs = append(regs, seq.SectionRegister(id)), append(epochs, epoch)
+	}
+	bad := make(notStanding)
+	for k, err := range t.holder.Standing(ctx, regs, epochs) {
+		if err == nil {
+			continue
+		}
+		id, _ := regs[k].Section()
+		bad[id] = fmt.Errorf("section %d: strict check: %w", id, err)
+		if over := (*ownership.NotStanding)(nil); errors.As(err, &over) && epochs[k].Less(over.Met) {
+			t.lose(t.Section(id), epochs[k], over.Met)
+		}
+	}
+	return bad
 }
 
 // whenOwned runs do under the cell's lock while the section is owned and leased,

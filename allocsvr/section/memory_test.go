@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/allocsvr/ownership/ownershiptest"
+	"github.com/seqsvr/seqsvr/internal/base/counters"
 	"github.com/seqsvr/seqsvr/seq"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/internal/base/counters"
 )
 
 // stride is the number of keys of a batch that are served side by side. Each key waits for memory three or
@@ -145,7 +145,7 @@ func (t *Taking) take(c *Section, i int, spot counters.Ref, good bool, stamp uin
 	t.out.First[i], t.out.Last[i] = first, last
 	t.numbers += last - first + 1
 	if t.strict {
-		t.noteEpoch(c)
+		t.epochs.note(c)
 	}
 	if c.due() {
 		t.table.ahead(context.Background(), c, c.table.High())

@@ -28,7 +28,11 @@ func (t *Table) Raise(ctx context.Context, space *seq.Space, key seq.Counter, fl
 	if err := r.check(); err != nil {
 		return 0, err
 	}
-	return r.run(ctx)
+	value, err := r.run(ctx)
+	if err == nil {
+		err = t.look(ctx, r.read)[r.c.id]
+	}
+	return value, err
 }
 
 // raising is a raise on its way.
@@ -40,6 +44,7 @@ type raising struct {
 	floor uint64
 	reach Reach
 
+	read           looks         // strict: what value was read under
 	recorded       bool          // a jump that is too large stands in the log of events
 	far            bool          // it is too large, and does not stand there
 	charged        bool          // of an exact space: it is in the sum of the hour
@@ -96,6 +101,9 @@ func (r *raising) lift(ctx context.Context) (done bool, err error) {
 		return r.far, nil
 	}
 	r.value = c.table.Raise(uint64(r.key.UID), r.floor)
+	if r.space.Mode == seq.Strict {
+		r.read.note(c)
+	}
 	c.weigh()
 	if c.due() {
 		r.t.ahead(ctx, c, c.table.High())

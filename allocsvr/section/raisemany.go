@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/internal/base/counters"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -40,6 +40,19 @@ func (t *Table) RaiseAll(ctx context.Context, space *seq.Space, keys seq.Counter
 	for _, i := range waiting {
 		value, err := all[i].run(ctx)
 		put(i, value, err)
+	}
+	read := make(looks)
+	for _, r := range all {
+		for id, epoch := range r.read {
+			if first, noted := read[id]; !noted || epoch.Less(first) {
+				read[id] = epoch
+			}
+		}
+	}
+	for i, bad := range t.look(ctx, read).of(space, keys) {
+		if values[i] != 0 {
+			put(i, 0, bad)
+		}
 	}
 	return values, faults
 }
@@ -102,10 +115,17 @@ func (t *Table) Page(ctx context.Context, id seq.SectionID, from uint64) (p Page
 	if c.space.Mode == seq.Exact {
 		return t.logged.page(ctx, id, from)
 	}
+	var read looks
 	err = t.whenOwned(ctx, c, func() (bool, error) {
 		p = Page{c.table.Page(from, pageBlocks), c.table.Base(), c.table.High()}
+		if c.space.Mode == seq.Strict {
+			read.note(c)
+		}
 		return true, nil
 	})
+	if err == nil {
+		err = t.look(ctx, read)[id]
+	}
 	return p, err
 }
 

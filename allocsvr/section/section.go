@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/allocsvr/logs"
 	"github.com/seqsvr/seqsvr/allocsvr/ownership"
+	"github.com/seqsvr/seqsvr/internal/base/counters"
 	"github.com/seqsvr/seqsvr/seq"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/counters"
+	"github.com/seqsvr/seqsvr/internal/base/counters"
 	"github.com/seqsvr/seqsvr/internal/process/tracing"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -55,10 +55,10 @@ type Taking struct {
 	out     Taken
 	pending []int
 	numbers uint64
-	line    *Line                       // of the call
-	alone   Line                        // of a taking that shares none
-	epochs  map[seq.SectionID]seq.Epoch // strict: what was taken under
-	fetched uint64                      // the memory that was read ahead; the value has no meaning
+	line    *Line  // of the call
+	alone   Line   // of a taking that shares none
+	epochs  looks  // strict: what was taken under
+	fetched uint64 // the memory that was read ahead; the value has no meaning
 
 	requests []Request // of an exact space; nil if no request has an id
 
@@ -231,36 +231,10 @@ func (t *Taking) fail(i int, err error) {
 	t.out.Faults = append(t.out.Faults, Fault{Index: i, Err: err})
 }
 
-// noteEpoch remembers under which epoch a section served. Needs c.mu.
-func (t *Taking) noteEpoch(c *Section) {
-	if t.epochs == nil {
-		t.epochs = make(map[seq.SectionID]seq.Epoch)
-	}
-	if _, noted := t.epochs[c.id]; !noted { // else what was taken under the first one would be taken for checked
-		t.epochs[c.id] = c.epoch
-	}
-}
-
-// confirmEpochs asks W stores whether the epochs are still the promised ones. A
-// later owner needs a promise of one of them, given after this request came, so
-// whatever it hands out is no earlier than this request (docs/decisions.md, 007).
+// confirmEpochs looks, and takes back what was taken under an epoch that is over.
 func (t *Taking) confirmEpochs(ctx context.Context) {
-	if len(t.epochs) == 0 {
-		return
-	}
-	regs := make([]seq.Register, 0, len(t.epochs))
-	epochs := make([]seq.Epoch, 0, len(t.epochs))
-	for id, epoch := range t.epochs {
-		regs, epochs = append(regs, seq.SectionRegister(id)), append(epochs, epoch)
-	}
-	bad := make(map[seq.SectionID]error)
-	for k, err := range t.table.holder.Standing(ctx, regs, epochs) {
-		if id, _ := regs[k].Section(); err != nil {
-			bad[id] = fmt.Errorf("section %d: strict check: %w", id, err)
-		}
-	}
-	for i, place := range t.keys.Places {
-		if err := bad[t.space.SectionOf(place)]; err != nil && t.out.First[i] != 0 {
+	for i, err := range t.table.look(ctx, t.epochs).of(t.space, t.keys) {
+		if t.out.First[i] != 0 {
 			t.fail(i, err)
 		}
 	}

@@ -25,7 +25,7 @@ var may = map[string][]string{
 	"seq":        {},
 	"snowflake":  {},
 	"proto":      {},
-	"exact":      {"seq"},
+	"exact":      {"seq", "internal/base/counters"},
 	"sets":       {"seq"},
 	"quorum":     {"seq", "internal/base/clock"},
 	"membership": {"seq"},
@@ -41,7 +41,7 @@ var may = map[string][]string{
 }
 
 // pure folders use the standard library and this module only.
-var pure = []string{"seq", "exact", "sets", "snowflake", "quorum", "storesvr/acceptor", "allocsvr/counters", "allocsvr/handover", "allocsvr/arbiter/placement"}
+var pure = []string{"seq", "exact", "sets", "snowflake", "quorum", "storesvr/acceptor", "internal/base/counters", "allocsvr/handover", "allocsvr/arbiter/placement"}
 
 type file struct {
 	name string // relative to the root, with slashes

@@ -58,6 +58,11 @@ type Config struct {
 	// Copies returns the copy of a section of an exact space, which only the Acceptor changes. It
 	// returns nil for any other section. If Copies is nil, there are no exact spaces.
 	Copies func(seq.SectionID) *exact.Copy
+	// Space returns the space of a section. If Space is nil, every section is of an ordinary space.
+	Space func(seq.SectionID) (*seq.Space, error)
+	// OfBefore reports whether a session is of a build that answers by its lease in strict spaces. If nil,
+	// none is.
+	OfBefore func(seq.Session) bool
 }
 
 // Acceptor is the state of one store.

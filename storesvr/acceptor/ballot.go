@@ -17,7 +17,7 @@ func (a *Acceptor) Read(req quorum.ReadRequest, now time.Duration) []quorum.Resu
 		names := a.registers.withPrefix(req.Prefix)
 		results := make([]quorum.Result, 0, len(names))
 		for _, r := range names {
-			if res := a.read(r, req.Session, now); res.Verdict != quorum.VerdictUnknown {
+			if res := a.read(r, req.Session, req.Preempt, now); res.Verdict != quorum.VerdictUnknown {
 				res.Register = r
 				results = append(results, res)
 			}
@@ -26,12 +26,12 @@ func (a *Acceptor) Read(req quorum.ReadRequest, now time.Duration) []quorum.Resu
 	}
 	results := make([]quorum.Result, len(req.Registers))
 	for i, r := range req.Registers {
-		results[i] = a.read(r, req.Session, now)
+		results[i] = a.read(r, req.Session, req.Preempt, now)
 	}
 	return results
 }
 
-func (a *Acceptor) read(r seq.Register, who seq.Session, now time.Duration) quorum.Result {
+func (a *Acceptor) read(r seq.Register, who seq.Session, preempt bool, now time.Duration) quorum.Result {
 	reg := a.registers.find(r)
 	st, known := reg.committed()
 	if !known {
@@ -43,8 +43,13 @@ func (a *Acceptor) read(r seq.Register, who seq.Session, now time.Duration) quor
 	if holder, remaining := a.leases.holder(r, current.Promised, now); holder != 0 {
 		res.Holder, res.Remaining = holder, remaining
 	}
-	if b := a.leases.barred(r, current.Promised, who, now); b.verdict != quorum.VerdictOK {
+	if b := a.leases.barred(r, current.Promised, who, preempt, now); b.verdict != quorum.VerdictOK {
 		res.Verdict, res.Remaining = b.verdict, b.remaining
+	}
+	if preempt {
+		if why := a.leases.over.refusal(r); why != "" {
+			res.Verdict, res.Message = quorum.VerdictRefused, why
+		}
 	}
 	return res
 }
@@ -57,7 +62,7 @@ func (a *Acceptor) Prepare(req quorum.PrepareRequest, now time.Duration) ([]quor
 	}
 	results := make([]quorum.Result, len(req.Items))
 	for i, item := range req.Items {
-		res, err := a.prepare(item, req.Session, now)
+		res, err := a.prepare(item, req.Session, req.Preempt, now)
 		if err != nil {
 			return nil, fmt.Errorf("prepare %s: %w", item.Register, err)
 		}
@@ -66,7 +71,7 @@ func (a *Acceptor) Prepare(req quorum.PrepareRequest, now time.Duration) ([]quor
 	return results, nil
 }
 
-func (a *Acceptor) prepare(item quorum.PrepareItem, who seq.Session, now time.Duration) (quorum.Result, error) {
+func (a *Acceptor) prepare(item quorum.PrepareItem, who seq.Session, preempt bool, now time.Duration) (quorum.Result, error) {
 	r, e := item.Register, seq.Epoch{Round: item.Round, Session: who}
 	reg := a.registers.find(r)
 	st := reg.state()
@@ -78,13 +83,18 @@ func (a *Acceptor) prepare(item quorum.PrepareItem, who seq.Session, now time.Du
 			return a.refused(r, st, err.Error()), nil
 		}
 	}
+	if preempt {
+		if why := a.leases.over.refusal(r); why != "" {
+			return a.refused(r, st, why), nil
+		}
+	}
 	if e.Less(st.Promised) {
 		return a.resultOf(quorum.VerdictNack, r, st), nil
 	}
 	if a.leases.ended.has(who) {
 		return a.refused(r, st, "the session has ended"), nil
 	}
-	if b := a.leases.barred(r, st.Promised, who, now); b.verdict != quorum.VerdictOK {
+	if b := a.leases.barred(r, st.Promised, who, preempt, now); b.verdict != quorum.VerdictOK {
 		res := a.resultOf(b.verdict, r, st)
 		res.Holder, res.Remaining = b.holder, b.remaining
 		return res, nil

@@ -8,7 +8,8 @@
 //	I1  promised never decreases
 //	I2  max never decreases
 //	I3  accepted <= promised
-//	I7  at most one session holds a valid lease on a register
+//	I7  at most one session holds a valid lease on a register, and it keeps all others out, except
+//	    a preempting one out of a section of a strict or exact space
 //
 // I1 to I3 are asserted at every change; a breach is ErrInvariant and must end the
 // process.

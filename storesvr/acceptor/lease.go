@@ -55,6 +55,7 @@ type leases struct {
 	// again under it, and grace does not keep others out.
 	released map[seq.Register]seq.Epoch
 
+	over      preempting
 	maxLease  time.Duration
 	bound     time.Duration // every lease ever granted <= bound, which is on disk
 	graceEnds time.Duration
@@ -68,6 +69,7 @@ func newLeases(cfg Config, t *registers) leases {
 		seals:     map[seq.Register]uint64{},
 		protected: map[seq.Register]protection{},
 		released:  map[seq.Register]seq.Epoch{},
+		over:      preempting{cfg.Space, cfg.OfBefore},
 		maxLease:  cfg.MaxLease,
 		bound:     cfg.LeaseBound,
 		graceEnds: cfg.Start + GraceOf(cfg.LeaseBound),

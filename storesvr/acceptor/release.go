@@ -111,20 +111,50 @@ type bar struct {
 	remaining time.Duration
 }
 
+// preempting knows which registers may be taken over a living lease.
+type preempting struct {
+	space    func(seq.SectionID) (*seq.Space, error) // Config.Space
+	ofBefore func(seq.Session) bool                  // Config.OfBefore
+}
+
+// refusal returns why the register is never preempted, or "" if it is.
+func (p preempting) refusal(r seq.Register) string {
+	id, ok := r.Section()
+	if !ok || p.space == nil {
+		return fmt.Sprintf("preempt of %s, expected a section of a strict or exact space", r)
+	}
+	s, err := p.space(id)
+	if err != nil {
+		return err.Error()
+	}
+	if !s.Mode.Leaseless() {
+		return fmt.Sprintf("preempt of %s of space %q, which is %s and answers by its lease, expected a strict or exact space", r, s.Name, s.Mode)
+	}
+	return ""
+}
+
+// yields says whether the session's lease keeps no preempting session out. A session that has
+// not renewed since the start may be of any build. The register is one that may be preempted.
+func (l *leases) yields(holder seq.Session) bool {
+	return l.sessions[holder] != nil && (l.over.ofBefore == nil || !l.over.ofBefore(holder))
+}
+
 // barred says whether the register, promised to an epoch, is kept from a session by a
-// lease, a reservation or the grace.
-func (l *leases) barred(r seq.Register, promised seq.Epoch, who seq.Session, now time.Duration) bar {
+// lease, a reservation or the grace. With preempt neither lease nor grace keeps it, unless its
+// holder is of a build of before. A reservation does: it is no lease, and what is handed over
+// must get to its successor.
+func (l *leases) barred(r seq.Register, promised seq.Epoch, who seq.Session, preempt bool, now time.Duration) bar {
 	if !r.Leased() {
 		return bar{verdict: quorum.VerdictOK}
 	}
-	if holder, remaining := l.holder(r, promised, now); holder != 0 && holder != who {
+	if holder, remaining := l.holder(r, promised, now); holder != 0 && holder != who && !(preempt && l.yields(holder)) {
 		return bar{verdict: quorum.VerdictHeld, holder: holder, remaining: remaining}
 	}
 	if res, ok := l.reserved[r]; ok && res.to != who && now < res.until {
 		return bar{verdict: quorum.VerdictHeld, remaining: res.until - now}
 	}
 	if left := l.grace(now); left > 0 && !promised.IsZero() && promised.Session != who &&
-		l.released[r] != promised && !l.ended.has(promised.Session) {
+		l.released[r] != promised && !l.ended.has(promised.Session) && !(preempt && l.yields(promised.Session)) {
 		return bar{verdict: quorum.VerdictGrace, remaining: left}
 	}
 	return bar{verdict: quorum.VerdictOK}

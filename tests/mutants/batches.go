@@ -19,7 +19,7 @@ var batchMutants = []mutant{
 		{"	if !errors.Is(err, seq.ErrOverflow) {\n", "	if !errors.Is(err, seq.ErrOverflow) && err == nil {\n"}}},
 	{rule: "batch-order", name: "a count that never fits holds up smaller ones", file: "allocsvr/section/line.go", in: []string{"allocsvr/section"}, edits: []edit{
 		{"	if !errors.Is(err, seq.ErrOverflow) {\n", "	if !errors.Is(err, seq.ErrOverflow) || err != nil {\n"}}},
-	{rule: "batch-order", name: "a strict batch is checked by its last epoch", file: "allocsvr/section/take.go", in: []string{"allocsvr/section"}, edits: []edit{
+	{rule: "batch-order", name: "a strict batch is checked by its last epoch", file: "allocsvr/section/current.go", in: []string{"allocsvr/section"}, edits: []edit{
 		{"; !noted {", "; !noted || true {"}}},
 	{rule: "batch-order", name: "a key is asked of a log before the one before has answered", file: "allocsvr/logs/finder.go", in: []string{"allocsvr/logs"}, edits: []edit{
 		{"of != nil && of != g {", "of != nil && of != g && false {"}}},

@@ -10,7 +10,7 @@ var bulkMutants = []mutant{
 		{"			waiting = append(waiting, i)\n", "			value, err := r.run(ctx)\n			put(i, value, err)\n"}}},
 	{rule: "many-raises-have-own-errors", name: "a key that failed has a value", file: "client/raisemany.go", in: []string{"client"}, edits: []edit{
 		{"		case errs != nil && errs[k] != nil:\n", "		case got == 0 && errs != nil && r.floors[i] == 0:\n"}}},
-	{rule: "section-raised-whole", name: "keys with a counter are left below", file: "allocsvr/counters/page.go", in: []string{"allocsvr/counters", "allocsvr/section"}, edits: []edit{
+	{rule: "section-raised-whole", name: "keys with a counter are left below", file: "internal/base/counters/page.go", in: []string{"internal/base/counters", "allocsvr/section"}, edits: []edit{
 		{"				*t.counter(s, uid) = base\n", ""}}},
 	{rule: "section-raised-whole", name: "the sections of another mapping are raised", file: "allocsvr/api/raise.go", in: []string{"allocsvr/api"}, edits: []edit{
 		{"	if err == nil && uint64(req.Sections) != uint64(space.Sections) {\n", "	if err == nil && false {\n"}}},

@@ -45,5 +45,5 @@ var copyMutants = []mutant{
 	{rule: "exact-restore", name: "UIDs that the backup does not know begin at one", file: "exact/state.go", in: []string{"storesvr/backup"}, edits: []edit{
 		{"	return s.floor\n", "	return 0\n"}}},
 	{rule: "exact-restore", name: "UIDs of the backup go on where they were", file: "exact/state.go", in: []string{"storesvr/backup"}, edits: []edit{
-		{"		if out.last[uid], err = lift(last); err != nil {\n", "		if _, err = lift(last); err != nil {\n"}}},
+		{"		out.last.Raise(uid, last)\n", ""}}},
 }

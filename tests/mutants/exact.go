@@ -99,11 +99,13 @@ var exactMutants = []mutant{
 	{rule: "exact-ids", name: "an id is given another count than it was used for", file: "exact/owner.go", in: []string{"exact", "allocsvr/logs"}, edits: []edit{
 		{"	if got.count != count {\n", "	if got.count != count && false {\n"}}},
 	{rule: "exact-ids", name: "ids are forgotten early where there is no room", file: "exact/owner.go", in: []string{"allocsvr/logs"}, edits: []edit{
-		{"	if id != \"\" || !known {\n		if err := o.full(); err != nil {\n			return Answer{}, err\n", "	if id != \"\" || !known {\n		if err := o.full(); err != nil {\n			clear(o.state.ids)\n"}}},
+		{"	if id != \"\" || !o.state.knows(uid) {\n		if err := o.full(); err != nil {\n			return Answer{}, err\n", "	if id != \"\" || !o.state.knows(uid) {\n		if err := o.full(); err != nil {\n			clear(o.state.ids)\n"}}},
 	{rule: "exact-copies", name: "a section takes more than a copy may have", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
 		{"	case o.CopyShare() >= 1:\n", "	case o.CopyShare() < 0:\n"}}},
 	{rule: "exact-copies", name: "raises bring more UIDs than a copy may have", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
-		{"	if _, known := o.state.last[uid]; !known {\n", "	if _, known := o.state.last[uid]; !known && to == 0 {\n"}}},
+		{"	if !o.state.knows(uid) {\n", "	if !o.state.knows(uid) && to == 0 {\n"}}},
+	{rule: "exact-clones", name: "a clone shares its counters", file: "internal/base/counters/table.go", in: []string{"internal/base/counters"}, edits: []edit{
+		{"			one := *p\n			c.pages[i] = &one\n", "			c.pages[i] = p\n"}}},
 	{rule: "exact-copies", name: "the longest ids count as short ones", file: "exact/state.go", in: []string{"exact"}, edits: []edit{
 		{"10 + 1 + MaxID + 8 + 10 + 10 + 5", "10 + 1 + 16 + 8 + 10 + 10 + 5"}}},
 	{rule: "exact-repairs", name: "a backup has what one store alone has", file: "internal/ops/storeadmin/snapshot.go", in: []string{"internal/ops/storeadmin"}, edits: []edit{

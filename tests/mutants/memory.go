@@ -4,27 +4,27 @@ package main
 var memoryMutants = []mutant{
 	{
 		rule: "folds-raise-the-base", name: "counters are dropped and the base stays",
-		file:  "allocsvr/counters/fold.go",
+		file:  "internal/base/counters/fold.go",
 		edits: []edit{{old: "		t.base = max(t.base, high)\n", new: ""}},
-		in:    []string{"allocsvr/counters", "allocsvr/section"},
+		in:    []string{"internal/base/counters", "allocsvr/section"},
 	},
 	{
 		rule: "folds-raise-the-base", name: "the base rises to the lowest counter of a block only",
-		file:  "allocsvr/counters/fold.go",
+		file:  "internal/base/counters/fold.go",
 		edits: []edit{{old: "		high = max(high, value)\n		return true\n", new: "		high = value\n		return false\n"}},
-		in:    []string{"allocsvr/counters"},
+		in:    []string{"internal/base/counters"},
 	},
 	{
 		rule: "folds-raise-the-base", name: "the base that a fold has raised does not travel",
-		file:  "allocsvr/counters/codec.go",
+		file:  "internal/base/counters/codec.go",
 		edits: []edit{{old: "		t.base += rise\n		t.high = t.base\n", new: "		t.high = t.base + rise\n"}, {old: "r.bad || t.base <= t.floor", new: "r.bad || rise == 0"}},
-		in:    []string{"allocsvr/counters"},
+		in:    []string{"internal/base/counters"},
 	},
 	{
 		rule: "folds-spare-uids-in-use", name: "what was taken from a moment ago is folded",
-		file:  "allocsvr/counters/fold.go",
+		file:  "internal/base/counters/fold.go",
 		edits: []edit{{old: "s.where == 0 || s.last >= before {", new: "s.where == 0 || before == 0 {"}},
-		in:    []string{"allocsvr/counters", "allocsvr/section"},
+		in:    []string{"internal/base/counters", "allocsvr/section"},
 	},
 	{
 		rule: "folds-spare-uids-in-use", name: "a sealed table is folded",

@@ -32,7 +32,7 @@ var tables = [][]mutant{
 	exactMutants, onceMutants, copyMutants, judgeMutants, leaseMutants, diskMutants, lostWriteMutants, floorMutants, limitMutants, idMutants, truthMutants, memoryMutants, callerMemoryMutants, keyMutants, versionMutants, frontMutants, loanMutants, requestMutants, transportMutants, authMutants, consoleMutants, bulkMutants, spaceMutants, etcdMutants, zoneMutants, setsMutants, setCallerMutants, allotMutants,
 	batchMutants,
 	inputMutants, browserMutants,
-	callerLifeMutants, identityMutants, beforeSetsMutants,
+	callerLifeMutants, identityMutants, beforeSetsMutants, preemptMutants,
 }
 
 // mutants is the whole list: what has a number first, in the order of the numbers.

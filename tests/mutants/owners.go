@@ -56,7 +56,7 @@ var ownerMutants = []mutant{
 	{line: 24, rule: "incarnations-differ", name: "new incarnation takes what its predecessor was offered",
 		file: "allocsvr/api/peer.go", in: []string{"allocsvr/api", "allocsvr"}, edits: []edit{
 			{"	if seq.Session(to) != p.Session {\n", "	if to == 0 {\n"}}},
-	{line: 29, rule: "no-wrap", name: "counter wraps", file: "allocsvr/counters/table.go", in: []string{"allocsvr/counters"}, edits: []edit{
+	{line: 29, rule: "no-wrap", name: "counter wraps", file: "internal/base/counters/table.go", in: []string{"internal/base/counters"}, edits: []edit{
 		{"	if n == 0 || cur > ceiling || n > ceiling-cur {\n", "	if n == 0 || cur+n > ceiling {\n"}}},
 	{line: 30, rule: "clusters-apart", name: "two clusters share addresses: counters are taken over",
 		file: "allocsvr/api/peer.go", in: []string{"allocsvr/api", "allocsvr"}, edits: []edit{

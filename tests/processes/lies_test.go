@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seqsvr/seqsvr/allocsvr/counters"
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/base/counters"
 	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
 	"github.com/seqsvr/seqsvr/internal/wire/storeclient"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"

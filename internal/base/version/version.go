@@ -22,8 +22,8 @@ var (
 // Protocol is the version of the wire contract and of the records on disk that
 // this build speaks. It goes up only when an old peer could misread a new one.
 // 2 sends string keys as they are; builds of 1 hashed them before they sent them. 3 goes
-// by the protocol that a cluster requires.
-const Protocol = 3
+// by the protocol that a cluster requires. 4 answers nothing in strict spaces by a lease.
+const Protocol = 4
 
 // The first protocol of each feature that a build of before would undo. The stores require
 // it of every session before the feature is first used.
@@ -35,6 +35,9 @@ const (
 	// SetsBefore is required at once where stores of before have Sets already: builds of 1 do
 	// not know them, and some of 2 do.
 	SetsBefore = 2
+	// Preempted is the first whose sessions the stores let others preempt. Older sessions answer Current
+	// in strict spaces by their lease.
+	Preempted = 4
 )
 
 // OldestProtocol is the oldest version that this build still works with: the other

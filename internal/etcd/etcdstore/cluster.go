@@ -98,6 +98,13 @@ func (c *cluster) floorOf(r seq.Register) uint64 {
 	return c.meta.Floors.Of(r)
 }
 
+// spaceOf returns the space of a section.
+func (c *cluster) spaceOf(id seq.SectionID) (*seq.Space, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return seq.Mapping{Spaces: c.meta.Spaces}.SpaceOf(id)
+}
+
 func (c *cluster) members() []quorum.Member {
 	return []quorum.Member{{UUID: c.meta.UUID, Name: "etcd"}}
 }

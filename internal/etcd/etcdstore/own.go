@@ -17,7 +17,7 @@ import (
 //
 // For each register in attached, as long as the session's key has the create revision heldLife:
 // its promise is {attached[r], session} and its life heldLife, so that no other session is
-// promised it.
+// promised it. In a strict space another may be, by preemption: a look or STEP of the session finds out.
 type own struct {
 	life   int64 // create revision of its key by the newest answer; zero if the key is missing or unknown
 	lifeAt int64 // revision of that answer

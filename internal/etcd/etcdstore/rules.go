@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/seqsvr/seqsvr/internal/base/clock"
+	"github.com/seqsvr/seqsvr/internal/base/version"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -47,13 +48,37 @@ func (s *rules) refused(name seq.Register, r record, why string) decision {
 	return decision{result: res}
 }
 
-// bar says what stands against a PREPARE by a session, as far as is known; VerdictOK: nothing.
-func (s *rules) bar(name seq.Register, r record, who seq.Session) quorum.Result {
+// unpreempted returns why the register is never preempted, or "" if it is.
+func (s *rules) unpreempted(name seq.Register) string {
+	id, ok := name.Section()
+	if !ok {
+		return fmt.Sprintf("preempt of %s, expected a section of a strict space", name)
+	}
+	space, err := s.cluster.spaceOf(id)
+	if err != nil {
+		return err.Error()
+	}
+	if !space.Mode.Leaseless() {
+		return fmt.Sprintf("preempt of %s of space %q, which is %s and answers by its lease, expected a strict space", name, space.Name, space.Mode)
+	}
+	return ""
+}
+
+// yields says whether the life of the session's key keeps no preempting session out: its build answers
+// nothing in strict spaces by a lease.
+func (s *rules) yields(holder seq.Session) bool {
+	b, lives := s.watch.live(holder)
+	return lives && b.Protocol >= version.Preempted
+}
+
+// bar says what stands against a PREPARE by a session, as far as is known; VerdictOK: nothing. With
+// preempt the life of the holder's key is nothing, unless the holder is of a build of before.
+func (s *rules) bar(name seq.Register, r record, who seq.Session, preempt bool) quorum.Result {
 	if !name.Leased() {
 		return quorum.Result{Verdict: quorum.VerdictOK}
 	}
 	holder := r.promised.Session
-	if b, held := s.watch.holds(holder, r.life); held && holder != who {
+	if b, held := s.watch.holds(holder, r.life); held && holder != who && !(preempt && s.yields(holder)) {
 		return quorum.Result{Verdict: quorum.VerdictHeld, Holder: holder, Remaining: b.left()}
 	}
 	if r.reserved != 0 && r.reserved != who {
@@ -65,21 +90,26 @@ func (s *rules) bar(name seq.Register, r record, who seq.Session) quorum.Result 
 }
 
 // look is what a Read shows.
-func (s *rules) look(name seq.Register, who seq.Session, r record) quorum.Result {
+func (s *rules) look(name seq.Register, who seq.Session, preempt bool, r record) quorum.Result {
 	if !r.exists {
 		return s.resultOf(quorum.VerdictUnknown, name, record{})
 	}
-	barred := s.bar(name, r, who)
+	barred := s.bar(name, r, who, preempt)
 	res := s.resultOf(barred.Verdict, name, r)
 	res.Payload, res.Holder, res.Remaining = r.body, barred.Holder, barred.Remaining
 	if b, held := s.watch.holds(r.promised.Session, r.life); held {
 		res.Holder, res.Remaining = r.promised.Session, b.left()
 	}
+	if preempt {
+		if why := s.unpreempted(name); why != "" {
+			res.Verdict, res.Message = quorum.VerdictRefused, why
+		}
+	}
 	return res
 }
 
 // prepare decides on a PREPARE.
-func (s *rules) prepare(item quorum.PrepareItem, who seq.Session, r record) decision {
+func (s *rules) prepare(item quorum.PrepareItem, who seq.Session, preempt bool, r record) decision {
 	name, e := item.Register, seq.Epoch{Round: item.Round, Session: who}
 	if !r.exists {
 		if !item.Create || !name.OnDemand() {
@@ -89,17 +119,23 @@ func (s *rules) prepare(item quorum.PrepareItem, who seq.Session, r record) deci
 			return s.refused(name, r, err.Error())
 		}
 	}
+	if preempt {
+		if why := s.unpreempted(name); why != "" {
+			return s.refused(name, r, why)
+		}
+	}
 	if e.Less(r.promised) {
 		return decision{result: s.resultOf(quorum.VerdictNack, name, r)}
 	}
-	if barred := s.bar(name, r, who); barred.Verdict != quorum.VerdictOK {
+	if barred := s.bar(name, r, who, preempt); barred.Verdict != quorum.VerdictOK {
 		res := s.resultOf(barred.Verdict, name, r)
 		res.Holder, res.Remaining = barred.Holder, barred.Remaining
 		return decision{result: res}
 	}
 	d := decision{}
 	if e != r.promised || !r.exists {
-		if holder := r.promised.Session; holder != who && r.life != 0 {
+		// A preempted register is guarded by its own revision alone.
+		if holder := r.promised.Session; holder != who && r.life != 0 && !(preempt && s.yields(holder)) {
 			d.guard, d.guardLife = holder, r.life
 		}
 		d.write, d.next = true, r.register

@@ -122,7 +122,7 @@ func (s *Store) read(ctx context.Context, req quorum.ReadRequest) (quorum.Reply,
 	reply := quorum.Reply{UUID: s.cluster.uuid(), Results: make([]quorum.Result, len(regs))}
 	for i, r := range regs {
 		known, _ := s.records.of(r)
-		reply.Results[i] = s.rules.look(r, req.Session, known)
+		reply.Results[i] = s.rules.look(r, req.Session, req.Preempt, known)
 		if byPrefix {
 			reply.Results[i].Register = r
 		}
@@ -134,7 +134,7 @@ func (s *Store) read(ctx context.Context, req quorum.ReadRequest) (quorum.Reply,
 func (s *Store) Prepare(ctx context.Context, req quorum.PrepareRequest) (quorum.Reply, error) {
 	items := make([]*item, len(req.Items))
 	for i, it := range req.Items {
-		items[i] = &item{register: it.Register, rule: func(r record, _ int64) decision { return s.rules.prepare(it, req.Session, r) }}
+		items[i] = &item{register: it.Register, rule: func(r record, _ int64) decision { return s.rules.prepare(it, req.Session, req.Preempt, r) }}
 	}
 	reply, err := s.ballot(ctx, req.Ref, req.Secret, &batch{who: req.Session, needs: notEnded, items: items})
 	if err != nil {

@@ -31,7 +31,7 @@ type Cluster struct {
 func New(n int, m seq.Mapping, c clock.Clock, maxLease time.Duration) *Cluster {
 	out := &Cluster{Ref: quorum.Ref{Cluster: "mem", Era: 1, Members: 1}, Mapping: m}
 	for i := range n {
-		s := &Store{uuid: fmt.Sprintf("mem-%d", i+1), ref: out.Ref, clock: c, maxLease: maxLease, disk: map[seq.Register]acceptor.State{}, copies: map[seq.SectionID]*exact.Copy{}}
+		s := &Store{uuid: fmt.Sprintf("mem-%d", i+1), ref: out.Ref, clock: c, maxLease: maxLease, mapping: m, disk: map[seq.Register]acceptor.State{}, copies: map[seq.SectionID]*exact.Copy{}}
 		for id := range seq.SectionID(m.Sections()) {
 			s.disk[seq.SectionRegister(id)] = acceptor.State{}
 			if space, _ := m.SpaceOf(id); space.Mode == seq.Exact {
@@ -118,6 +118,7 @@ type Store struct {
 	ref      quorum.Ref
 	clock    clock.Clock
 	maxLease time.Duration
+	mapping  seq.Mapping // as New was given it
 
 	mu        sync.Mutex // guards all below
 	core      *acceptor.Acceptor
@@ -172,7 +173,7 @@ func (s *Store) Restart() {
 	for r, st := range s.disk {
 		registers[r] = st
 	}
-	core, err := acceptor.New(acceptor.Config{Registers: registers, MaxLease: s.maxLease, LeaseBound: s.bound, Start: s.clock.Now(), Floors: s.floors, Copies: s.copyOf})
+	core, err := acceptor.New(acceptor.Config{Registers: registers, MaxLease: s.maxLease, LeaseBound: s.bound, Start: s.clock.Now(), Floors: s.floors, Copies: s.copyOf, Space: s.mapping.SpaceOf})
 	if err != nil {
 		panic(err) // the acceptor's own state broke its invariants
 	}
@@ -352,7 +353,7 @@ func (s *Store) Steal(r seq.Register, round uint64, session seq.Session) {
 	for r, st := range s.disk {
 		registers[r] = st
 	}
-	if core, err := acceptor.New(acceptor.Config{Registers: registers, MaxLease: s.maxLease, LeaseBound: s.bound, Start: s.clock.Now(), Copies: s.copyOf}); err == nil {
+	if core, err := acceptor.New(acceptor.Config{Registers: registers, MaxLease: s.maxLease, LeaseBound: s.bound, Start: s.clock.Now(), Copies: s.copyOf, Space: s.mapping.SpaceOf}); err == nil {
 		s.core = core
 	}
 }

@@ -365,3 +365,32 @@ func TestTakingFromKnownUIDsDoesNotAllocate(t *testing.T) {
 		})
 	}
 }
+
+func TestACloneSharesNothingWithItsTable(t *testing.T) {
+	tab := New(5)
+	for i := range uint64(200) { // of all forms, and beside some that were folded
+		tab.Take(scatter(i%3)<<blockBits|i%blockSize, 1, ceiling, 1)
+		tab.Take(scatter(100+i%7)<<blockBits|i%blockSize%5, 1, ceiling, 1000)
+		tab.Take(scatter(200+i)<<blockBits, 1, ceiling, 1000)
+	}
+	foldAll(tab, 64, 10, ceiling)
+	for i := range uint64(40) {
+		tab.Take(7<<blockBits|i, 1, ceiling, 1000)
+	}
+	before := tab.AppendBinary(nil)
+	c := tab.Clone()
+	checkInvariants(t, c)
+	if got := c.AppendBinary(nil); !slices.Equal(got, before) {
+		t.Errorf("the clone encodes as %x, want %x", got, before)
+	}
+	for uid, v := range tab.All() {
+		c.Raise(uid, v+1)
+		c.Raise(^uid, 9)
+	}
+	if got := tab.AppendBinary(nil); !slices.Equal(got, before) {
+		t.Errorf("after changes of the clone the table encodes as %x, want %x", got, before)
+	}
+	if c.Raise(3, 1<<40); tab.High() >= 1<<40 {
+		t.Error("a raise of the clone lifts the table")
+	}
+}

@@ -1,6 +1,9 @@
 package counters
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // Table is the counters of one section. It has no lock; its owner guards it.
 // The zero Table is an empty one at base 0.
@@ -130,4 +133,17 @@ func (t *Table) All() iter.Seq2[uint64, uint64] {
 			}
 		}
 	}
+}
+
+// Clone returns a copy of the table, without what it has unused.
+func (t *Table) Clone() *Table {
+	c := *t
+	c.slots, c.words, c.pages = slices.Clone(t.slots), slices.Clone(t.words), make([]*page, len(t.pages))
+	for i, p := range t.pages {
+		if p != nil { // else Fold dropped it
+			one := *p
+			c.pages[i] = &one
+		}
+	}
+	return &c
 }

@@ -1,0 +1,35 @@
+package main
+
+// preemptMutants break the rules of sections that are taken over a living lease.
+var preemptMutants = []mutant{
+	{rule: "preempt-leaseless-alone", name: "a store lets ordinary sections be preempted", file: "storesvr/acceptor/release.go", in: []string{"storesvr/acceptor"}, edits: []edit{
+		{"	if !s.Mode.Leaseless() {\n", "	if !s.Mode.Leaseless() && false {\n"}}},
+	{rule: "preempt-leaseless-alone", name: "a store lets tags be preempted", file: "storesvr/acceptor/release.go", in: []string{"storesvr/acceptor"}, edits: []edit{
+		{"		return fmt.Sprintf(\"preempt of %s, expected a section of a strict or exact space\", r)\n", "		return \"\"\n"}}},
+	{rule: "preempt-leaseless-alone", name: "a unique-only space answers without a lease", file: "seq/mapping.go", in: []string{"storesvr/acceptor"}, edits: []edit{
+		{"return m == Strict || m == Exact }", "return m != Ordered }"}}},
+	{rule: "preempt-leaseless-alone", name: "etcd lets ordinary sections be preempted", file: "internal/etcd/etcdstore/rules.go", in: []string{"internal/etcd/etcdstore"}, edits: []edit{
+		{"	if !space.Mode.Leaseless() {\n", "	if !space.Mode.Leaseless() && false {\n"}}},
+	{rule: "preempt-owners-of-before", name: "an owner of a build of before is preempted", file: "storesvr/acceptor/release.go", in: []string{"storesvr/acceptor"}, edits: []edit{
+		{"(l.over.ofBefore == nil || !l.over.ofBefore(holder))", "(l.over.ofBefore == nil || l.over.ofBefore != nil)"}}},
+	{rule: "preempt-owners-of-before", name: "a store does not know what its sessions speak", file: "storesvr/gate.go", in: []string{"storesvr"}, edits: []edit{
+		{"	return said && own < version.Preempted\n", "	return said && own < 0\n"}}},
+	{rule: "preempt-owners-of-before", name: "an owner that is not known is taken for one of this build", file: "storesvr/acceptor/release.go", in: []string{"storesvr/acceptor"}, edits: []edit{
+		{"	return l.sessions[holder] != nil && ", "	return "}}},
+	{rule: "preempt-spares-handovers", name: "a preemption takes what is handed to another", file: "storesvr/acceptor/release.go", in: []string{"storesvr/acceptor"}, edits: []edit{
+		{"ok && res.to != who && now < res.until {\n", "ok && res.to != who && now < res.until && !preempt {\n"}}},
+	{rule: "preempt-durable", name: "the promise of a preemption is in memory only", file: "storesvr/acceptor/ballot.go", in: []string{"storesvr/acceptor"}, edits: []edit{
+		{"		st.Promised = e\n		if err := a.set(r, reg, st); err != nil {\n			return quorum.Result{}, err\n		}\n	}\n	res :=",
+			"		st.Promised = e\n		if preempt && reg != nil {\n			reg.now = st\n		} else if err := a.set(r, reg, st); err != nil {\n			return quorum.Result{}, err\n		}\n	}\n	res :="}}},
+	{rule: "strict-looks", name: "Current of a strict space answers by the lease", file: "allocsvr/section/current.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"			if space.Mode == seq.Strict {\n				read.note(c)\n			}\n", ""}}},
+	{rule: "strict-looks", name: "a page of a strict space answers by the lease", file: "allocsvr/section/raisemany.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"		err = t.look(ctx, read)[id]\n", "		_ = t.look(ctx, read)\n"}}},
+	{rule: "strict-looks", name: "a raise of a strict space answers by the lease", file: "allocsvr/section/raise.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"		err = t.look(ctx, r.read)[r.c.id]\n", "		_ = t.look(ctx, r.read)\n"}}},
+	{rule: "strict-looks", name: "a strict batch looks before it takes", file: "allocsvr/section/take.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"	if t.exact {\n		t.settleLogged(ctx)\n", "	t.confirmEpochs(ctx)\n	if t.exact {\n		t.settleLogged(ctx)\n"},
+		{"	t.pending = t.pending[:0]\n	t.confirmEpochs(ctx)\n", "	t.pending = t.pending[:0]\n"}}},
+	{rule: "strict-looks", name: "an owner keeps a section that a look found to be another's", file: "allocsvr/section/current.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"			t.lose(t.Section(id), epochs[k], over.Met)\n", "			_ = epochs[k]\n"}}},
+}
