@@ -81,9 +81,11 @@ type Parts struct {
 	Needed    int // W
 	Mapping   seq.Mapping
 	Registers ownership.Registers
-	Documents arbiter.Documents
-	Leases    Leases
-	First     documents.SetsAtStart // the Set's knowledge of Sets, read before the start; zero if the cluster has no other Sets
+	// Preempting are the Registers as they ask for promises over living leases.
+	Preempting ownership.Registers
+	Documents  arbiter.Documents
+	Leases     Leases
+	First      documents.SetsAtStart // the Set's knowledge of Sets, read before the start; zero if the cluster has no other Sets
 	// Root reads the map of Sets at a node of the root Set. If nil, the cluster has no other Sets.
 	Root func(ctx context.Context, addr string, newerThan uint64) (sets.Map, error)
 	// Losses returns the count of quorum.Leases.Losses. It moves on before any hold of Leases may be worth
@@ -141,7 +143,8 @@ func NewAlloc(p Parts) (*Alloc, error) {
 		OnRecord: func(sets.Record) { a.owner.Seek() }, Logger: p.Logger})
 	a.owner = owner.New(owner.Config{
 		Name: p.Name, Cluster: p.Cluster, Secret: p.Secret, Lease: p.Lease, Sections: a.sections, Holder: a.holder,
-		Sessions: p.Leases, Nodes: a.nodes, Routes: a.routes, Arbiter: a.arbiter, ArbiterLease: a.arbiterLease, Peers: p.Peers, Record: a.sets, Keys: a.keyHashers,
+		Preemptor: &ownership.Holder{Session: a.session, Registers: p.Preempting, Leases: p.Leases},
+		Sessions:  p.Leases, Nodes: a.nodes, Routes: a.routes, Arbiter: a.arbiter, ArbiterLease: a.arbiterLease, Peers: p.Peers, Record: a.sets, Keys: a.keyHashers,
 		Fail: a.fail, Clock: p.Clock, Logger: p.Logger, Traces: p.Traces,
 	})
 	a.routes.OnChange(a.owner.Look)
@@ -284,6 +287,7 @@ func (a *Alloc) Ready() error {
 func (a *Alloc) send(ch chan<- prometheus.Metric) {
 	a.sections.Send(ch)
 	mTakeovers.Send(ch, float64(a.owner.Takeovers()))
+	mPreempted.Send(ch, float64(a.owner.Preempted()))
 	mHandoffs.Send(ch, float64(a.owner.Handoffs()))
 	mStores.Send(ch, float64(a.replicas.Load()), "all")
 	mStores.Send(ch, float64(a.needed.Load()), "needed")

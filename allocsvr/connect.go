@@ -69,7 +69,7 @@ func (s *Server) find(ctx context.Context, waiting *starting) (backend, error) {
 		}
 		return found, err
 	}
-	options := s.dialOptions(auth.Store)
+	options := append(s.dialOptions(auth.Store), storeclient.Alone(s.cfg.Traces.Alone()))
 	told := storeclient.Telling(func(short *storeclient.Shortfall) { waiting.missing(short.Missing) })
 	cluster, err := storeclient.Connect(ctx, s.cfg.Stores, append(slices.Clone(options), told)...)
 	if err != nil {

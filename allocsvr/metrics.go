@@ -21,6 +21,7 @@ var (
 	mWriteTook  = telemetry.Distribution("alloc_register_write_seconds", "How long one write of a group of registers took at the quorum.", "kind", "op")
 	mWriteGroup = telemetry.Distribution("alloc_register_write_registers", "Registers in one write.", "kind", "op")
 	mTakeovers  = telemetry.Counter("alloc_takeovers_total", "Sections taken over from a node that was gone.")
+	mPreempted  = telemetry.Counter("alloc_preempted_sections_total", "Sections of strict and exact spaces taken over from a silent node whose lease still ran.")
 	mHandoffs   = telemetry.Counter("alloc_handoffs_total", "Sections handed over in order.")
 	mLease      = telemetry.Gauge("alloc_lease_seconds", "Length of the lease that this node asks for.")
 	mStores     = telemetry.Gauge("alloc_stores", "Stores by what they are to this node: all, needed for a write, answered within the lease.", "what")
@@ -64,6 +65,22 @@ func (m *measured) Step(ctx context.Context, session seq.Session, items []quorum
 	begun := time.Now()
 	out := m.Group.Step(ctx, session, items)
 	m.step.count(begun, out)
+	return out
+}
+
+// preempting are the registers of a measured as a session asks for them that preempts.
+type preempting struct{ *measured }
+
+// Probe implements ownership.Registers.
+func (p preempting) Probe(ctx context.Context, session seq.Session, regs []seq.Register) []quorum.Outcome {
+	return quorum.Preempting{Group: p.Group}.Probe(ctx, session, regs)
+}
+
+// Prepare implements ownership.Registers.
+func (p preempting) Prepare(ctx context.Context, session seq.Session, items []quorum.PrepareItem) []quorum.Outcome {
+	begun := time.Now()
+	out := quorum.Preempting{Group: p.Group}.Prepare(ctx, session, items)
+	p.prepare.count(begun, out)
 	return out
 }
 

@@ -131,9 +131,10 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	n.leases = leases
 	refused.connected, refused.ended = n.leases.Connected, n.leases.Ended
 	refused.leaving = func() bool { return n.alloc.owner.Leaving() }
+	sections := n.measure("section")
 	n.alloc, err = NewAlloc(Parts{
 		Name: cfg.Name, Addr: w.Addr, Cluster: id.Ref.Cluster, Secret: w.Secret, Lease: cfg.Lease,
-		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, First: w.First, Root: n.rootMap(w.DialSet), Registers: n.measure("section"), Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, StoreTime: n.leases.StoreTime, StoresFull: n.leases.Full, Missing: n.missingStores, Peers: n.peers, Keys: w.Keys.Hashers(),
+		Replicas: id.N, Needed: id.W, Mapping: id.Mapping, First: w.First, Root: n.rootMap(w.DialSet), Registers: sections, Preempting: preempting{sections}, Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, StoreTime: n.leases.StoreTime, StoresFull: n.leases.Full, Missing: n.missingStores, Peers: n.peers, Keys: w.Keys.Hashers(),
 		UIDMemory: n.limits.UIDMemory, Clock: w.Clock, Wall: w.Wall, Logger: cfg.Logger, Traces: cfg.Traces, ExpectAllocs: cfg.ExpectAllocs, Weight: cfg.Weight, Zone: cfg.Zone,
 	})
 	if err != nil {
@@ -351,6 +352,12 @@ func (n *Node) Counts() (takeovers, handoffs, steps uint64) {
 	o := n.alloc.owner
 	return o.Takeovers(), o.Handoffs(), n.alloc.sections.Totals().Steps
 }
+
+// Preempted returns the number of sections that the node took over from a silent node whose lease still ran.
+func (n *Node) Preempted() uint64 { return n.alloc.owner.Preempted() }
+
+// Suspect names the nodes that are silent, with their sessions: see owner.Owner.Suspect.
+func (n *Node) Suspect(silent map[string]seq.Session) { n.alloc.owner.Suspect(silent) }
 
 // Memory returns the memory of the counters of UIDs.
 func (n *Node) Memory() section.Memory { return n.alloc.sections.Memory() }

@@ -140,7 +140,7 @@ func (c *core) apply(group []*write, full bool) (disk.Update, []exact.Entry, err
 	var update disk.Update
 	now := c.clock.Now()
 	for _, w := range group {
-		if w.err = w.ctx.Err(); w.err != nil {
+		if w.err = w.begins(); w.err != nil {
 			continue // the caller has left
 		}
 		w.err = w.apply(now, full, &update)

@@ -3,6 +3,7 @@ package storesvr
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"testing"
 	"time"
@@ -124,6 +125,54 @@ func (d dumped) Context() context.Context  { return d.ctx }
 func (dumped) Send(*pb.DumpReply) error    { return nil }
 func (dumped) SetHeader(metadata.MD) error { return nil }
 
+// spoken is a stream of one message. It ends once all calls of it were answered.
+type spoken struct {
+	pb.Store_StreamServer
+	ctx      context.Context
+	message  *pb.StoreCalls // nil once it was received
+	answered chan struct{}  // closed after the last
+	left     int
+	errs     []error
+}
+
+func (s *spoken) Context() context.Context { return s.ctx }
+
+func (s *spoken) Recv() (*pb.StoreCalls, error) {
+	if m := s.message; m != nil {
+		if s.message = nil; s.left == 0 {
+			close(s.answered)
+		}
+		return m, nil
+	}
+	select {
+	case <-s.answered:
+		return nil, io.EOF
+	case <-s.ctx.Done():
+		return nil, s.ctx.Err()
+	}
+}
+
+func (s *spoken) Send(m *pb.StoreAnswers) error {
+	for _, a := range m.GetAnswers() {
+		if a.GetError() != nil {
+			s.errs = append(s.errs, rpc.FromKeyError(a.GetError()))
+		}
+		if s.left--; s.left == 0 {
+			close(s.answered)
+		}
+	}
+	return nil
+}
+
+// speak is Stream with one message. It returns the error of a call that is alone in it.
+func speak(s *server, ctx context.Context, in *pb.StoreCalls) (any, error) {
+	stream := &spoken{ctx: ctx, message: in, answered: make(chan struct{}), left: len(in.GetCalls())}
+	if err := s.Stream(stream); err != nil || len(in.GetCalls()) != 1 {
+		return nil, err
+	}
+	return nil, errors.Join(stream.errs...)
+}
+
 var storeHandlers = []struct {
 	name string
 	call handler
@@ -134,6 +183,7 @@ var storeHandlers = []struct {
 	{"Read", handles(func() *pb.ReadRequest { return &pb.ReadRequest{} }, (*server).Read)},
 	{"Prepare", handles(func() *pb.PrepareRequest { return &pb.PrepareRequest{} }, (*server).Prepare)},
 	{"Step", handles(func() *pb.StepRequest { return &pb.StepRequest{} }, (*server).Step)},
+	{"Stream", handles(func() *pb.StoreCalls { return &pb.StoreCalls{} }, speak)},
 	{"Renew", handles(func() *pb.RenewRequest { return &pb.RenewRequest{} }, (*server).Renew)},
 	{"Release", handles(func() *pb.ReleaseRequest { return &pb.ReleaseRequest{} }, (*server).Release)},
 	{"Adopt", handles(func() *pb.AdoptRequest { return &pb.AdoptRequest{} }, (*server).Adopt)},
@@ -192,6 +242,13 @@ func FuzzStoreHandlers(f *testing.F) {
 	add("Prepare", storewire.PrepareToProto(quorum.PrepareRequest{Session: bob, Secret: bobs, Items: []quorum.PrepareItem{{Register: section, Round: 2}, {Register: seq.SectionRegister(1), Round: 2}}}))
 	add("Step", storewire.StepToProto(quorum.StepRequest{Session: bob, Secret: bobs, Items: []quorum.StepItem{{Register: section, Round: 9, Max: 1 << 62}, {Register: seq.RoutesRegister, Round: 9, Max: 3, Payload: []byte("abc")}}}))
 	add("Step", storewire.StepToProto(quorum.StepRequest{Session: bob, Secret: bobs, Items: []quorum.StepItem{{Register: section, Round: 9, Max: 100}}}))
+	said := func(call *pb.StoreCall) *pb.StoreCalls {
+		return &pb.StoreCalls{Session: uint64(bob), Secret: bobs.Seed[:], Calls: []*pb.StoreCall{call}}
+	}
+	bobsStep := storewire.StepToProto(quorum.StepRequest{Items: []quorum.StepItem{{Register: section, Round: 9, Max: 100}}})
+	bobsStep.Secret = nil
+	add("Stream", said(&pb.StoreCall{Id: 1, TimeoutUs: 1 << 40, Call: &pb.StoreCall_Step{Step: bobsStep}}))
+	add("Stream", said(&pb.StoreCall{Id: 1, Call: &pb.StoreCall_Read{Read: storewire.ReadToProto(quorum.ReadRequest{Session: bob, Registers: []seq.Register{section, "snone"}})}}))
 	whole := exact.NewCopy(1000)
 	if _, err := whole.Append(&exact.Batch{Epoch: seq.Epoch{Round: 9, Session: bob}, Records: []exact.Record{
 		{Epoch: seq.Epoch{Round: 9, Session: bob}, Index: 1, Kind: exact.Take, UID: 7, First: 1, Count: 3, ID: "id"}}}, 1000); err != nil {
@@ -231,6 +288,15 @@ func FuzzStoreHandlers(f *testing.F) {
 			set("ref", storewire.RefToProto(ref).ProtoReflect())
 			set("cluster_id", ref.Cluster)
 			set("era", uint64(ref.Era))
+			if calls, ok := m.(*pb.StoreCalls); ok {
+				for _, call := range calls.GetCalls() {
+					if step := call.GetStep(); step != nil {
+						step.Ref = storewire.RefToProto(ref)
+					} else if read := call.GetRead(); read != nil {
+						read.Ref = storewire.RefToProto(ref)
+					}
+				}
+			}
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()

@@ -61,9 +61,10 @@ func (r *replica) Prepare(ctx context.Context, req quorum.PrepareRequest) (quoru
 	if err := req.Secret.Proves(req.Session); err != nil {
 		return quorum.Reply{}, fmt.Errorf("prepare: %w", err)
 	}
-	reply, err := r.write(ctx, caller{req.Ref, req.Session, req.Secret.Node}, len(req.Items), 0, func(now time.Duration) ([]quorum.Result, error) {
+	one := r.write(ctx, caller{req.Ref, req.Session, req.Secret.Node}, len(req.Items), 0, func(now time.Duration) ([]quorum.Result, error) {
 		return r.core.acceptor.Prepare(req, now)
 	})
+	reply, err := r.written(ctx, one)
 	if err != nil {
 		return quorum.Reply{}, fmt.Errorf("prepare: %w", err)
 	}
@@ -75,17 +76,22 @@ func (r *replica) Step(ctx context.Context, req quorum.StepRequest) (quorum.Repl
 	if err := req.Secret.Proves(req.Session); err != nil {
 		return quorum.Reply{}, fmt.Errorf("step: %w", err)
 	}
-	size := 0
-	for _, item := range req.Items {
-		size += len(item.Payload) + len(item.Log)
-	}
-	reply, err := r.write(ctx, caller{req.Ref, req.Session, req.Secret.Node}, len(req.Items), size, func(time.Duration) ([]quorum.Result, error) {
-		return r.core.acceptor.Step(req, limitsAt(r.core.wall()))
-	})
+	reply, err := r.written(ctx, r.stepping(ctx, req))
 	if err != nil {
 		return quorum.Reply{}, fmt.Errorf("step: %w", err)
 	}
 	return reply, nil
+}
+
+// stepping is the write of a Step whose secret was proven.
+func (r *replica) stepping(ctx context.Context, req quorum.StepRequest) *write {
+	size := 0
+	for _, item := range req.Items {
+		size += len(item.Payload) + len(item.Log)
+	}
+	return r.write(ctx, caller{req.Ref, req.Session, req.Secret.Node}, len(req.Items), size, func(time.Duration) ([]quorum.Result, error) {
+		return r.core.acceptor.Step(req, limitsAt(r.core.wall()))
+	})
 }
 
 // caller is the session that asks for a write, as far as the request says.
@@ -95,11 +101,10 @@ type caller struct {
 	node    string // empty if the request does not name it
 }
 
-// write has do change registers as far as the disk has room, and answers once that is on
-// disk. size is as in write.
-func (r *replica) write(ctx context.Context, by caller, items, size int, do func(now time.Duration) ([]quorum.Result, error)) (quorum.Reply, error) {
-	var results []quorum.Result
-	err := r.writer.submit(ctx, &write{size: size, apply: func(now time.Duration, full bool, _ *disk.Update) (err error) {
+// write is one that has do change registers as far as the disk has room. size is as in write.
+func (r *replica) write(ctx context.Context, by caller, items, size int, do func(now time.Duration) ([]quorum.Result, error)) *write {
+	one := &write{size: size}
+	one.apply = func(now time.Duration, full bool, _ *disk.Update) (err error) {
 		if err := r.core.admit(by.ref); err != nil {
 			return err
 		}
@@ -107,16 +112,21 @@ func (r *replica) write(ctx context.Context, by caller, items, size int, do func
 			return err
 		}
 		if full {
-			results = slices.Repeat([]quorum.Result{{Verdict: quorum.VerdictFull}}, items)
+			one.results = slices.Repeat([]quorum.Result{{Verdict: quorum.VerdictFull}}, items)
 			return nil
 		}
-		results, err = do(now)
+		one.results, err = do(now)
 		return err
-	}})
-	if err != nil {
+	}
+	return one
+}
+
+// written answers once the write is on disk.
+func (r *replica) written(ctx context.Context, one *write) (quorum.Reply, error) {
+	if err := r.writer.submit(ctx, one); err != nil {
 		return quorum.Reply{}, err
 	}
-	return quorum.Reply{UUID: r.core.identity.UUID, Results: results, Claim: r.core.claim()}, nil
+	return quorum.Reply{UUID: r.core.identity.UUID, Results: one.results, Claim: r.core.claim()}, nil
 }
 
 // WorkerAhead bounds the high-water mark of a snowflake worker id beyond the store's wall clock.

@@ -3,6 +3,7 @@ package storesvr
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -28,14 +29,15 @@ type server struct {
 	addr    string // that others are told
 	guard   *auth.Guard
 	refused *rpc.Refused
-	known   func() []membership.Member // of the gossip; nil without gossip
+	known   func() []membership.Member                         // of the gossip; nil without gossip
+	leaving <-chan struct{}                                    // closed when the store stops in order; streams end then
+	count   func(method string, took time.Duration, err error) // counts the calls of streams; nil counts none
 }
 
 // newServer is a gRPC server with the store, its health and reflection.
-func newServer(cfg Config, addr string, r *replica, known func() []membership.Member, creds credentials.TransportCredentials, extra ...grpc.ServerOption) *gate.Server {
+func newServer(cfg Config, s *server, creds credentials.TransportCredentials, extra ...grpc.ServerOption) *gate.Server {
 	g := gate.NewServer(gate.ServerConfig{Logger: cfg.Logger, Creds: creds, Auth: cfg.Guard, Refused: cfg.Refused, MaxRecv: storewire.MaxRequest},
-		append(extra, grpc.MaxSendMsgSize(storewire.MaxReply), grpc.ChainUnaryInterceptor(addressedTo(r.core.identity.UUID)))...)
-	s := &server{replica: r, addr: addr, guard: cfg.Guard, refused: cfg.Refused, known: known}
+		append(extra, grpc.MaxSendMsgSize(storewire.MaxReply), grpc.ChainUnaryInterceptor(addressedTo(s.replica.core.identity.UUID)))...)
 	pb.RegisterStoreServer(g, s)
 	s.health = gate.RegisterHealth(g)
 	s.report()
@@ -46,13 +48,21 @@ func newServer(cfg Config, addr string, r *replica, known func() []membership.Me
 // another one, and what a session has seen of one store must not be held against another.
 func addressedTo(uuid string) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-		for _, meant := range metadata.ValueFromIncomingContext(ctx, storewire.StoreHeader) {
-			if meant != uuid {
-				return nil, fmt.Errorf("%w: this store is %s, the caller means %s", seq.ErrStaleEra, uuid, meant)
-			}
+		if err := meant(ctx, uuid); err != nil {
+			return nil, err
 		}
 		return next(ctx, req)
 	}
+}
+
+// meant returns an error if the call names another store.
+func meant(ctx context.Context, uuid string) error {
+	for _, meant := range metadata.ValueFromIncomingContext(ctx, storewire.StoreHeader) {
+		if meant != uuid {
+			return fmt.Errorf("%w: this store is %s, the caller means %s", seq.ErrStaleEra, uuid, meant)
+		}
+	}
+	return nil
 }
 
 // report tells the health service whether the store votes; the process itself, under

@@ -25,6 +25,7 @@ type Store struct {
 	server  *gate.Server
 	gossip  *gossip
 	calls   telemetry.Calls
+	leave   context.CancelFunc // ends the streams
 
 	once     sync.Once // Close
 	closeErr error     // of Close
@@ -57,7 +58,11 @@ func New(cfg Config) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("start store %s: %w", meta.Name, err), db.Close(), lis.Close())
 	}
 	s := &Store{cfg: cfg, replica: r, listen: lis}
-	s.server = newServer(cfg, s.advertise(), r, func() []membership.Member { return s.gossip.members() }, creds, append(cfg.Traces.ServerOptions(), s.calls.Options()...)...)
+	leaving, leave := context.WithCancel(context.Background())
+	s.leave = leave
+	s.server = newServer(cfg, &server{replica: r, addr: s.advertise(), guard: cfg.Guard, refused: cfg.Refused,
+		known: func() []membership.Member { return s.gossip.members() }, leaving: leaving.Done(), count: s.calls.Count,
+	}, creds, append(cfg.Traces.ServerOptions(), s.calls.Options()...)...)
 	if s.gossip, err = startGossip(cfg, s.advertise(), len(cfg.TLS.Exposed(s.Addr())) > 0, r.core); err != nil {
 		return nil, errors.Join(fmt.Errorf("start store %s: %w", meta.Name, err), s.Close())
 	}
@@ -129,6 +134,7 @@ func (s *Store) Run(ctx context.Context) error {
 		case <-ran:
 		}
 	})
+	defer context.AfterFunc(ctx, s.leave)()
 	err := gate.Serve(ctx, s.server, s.listen)
 	close(ran)
 	watch.Wait()
@@ -144,6 +150,7 @@ func (s *Store) Run(ctx context.Context) error {
 // again.
 func (s *Store) Close() error {
 	s.once.Do(func() {
+		s.leave()
 		s.server.Stop()
 		_ = s.listen.Close() // closed already if Run served on it
 		s.closeErr = errors.Join(s.gossip.close(), s.replica.close())

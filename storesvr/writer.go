@@ -10,6 +10,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/exact"
 	"github.com/seqsvr/seqsvr/internal/process/tracing"
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/disk"
 )
@@ -32,18 +33,43 @@ type Database interface {
 
 // write is a request that waits for the disk.
 type write struct {
-	ctx  context.Context
-	size int // bytes that it may add to the disk, beyond a few pages
+	ctx   context.Context
+	until time.Time // after which it is not begun; zero: as ctx says
+	size  int       // bytes that it may add to the disk, beyond a few pages
 	// apply changes the acceptor, and u where it is not the acceptor's. It runs under
 	// core.mu, in the order of arrival. An error goes to the caller, and nothing was changed.
-	apply func(now time.Duration, full bool, u *disk.Update) error
+	apply   func(now time.Duration, full bool, u *disk.Update) error
+	results []quorum.Result // of apply, if it has any
 	// show, if not nil, runs in the writer's goroutine once all of the group was applied, without
 	// core.mu: copies change in no other goroutine. Only if err is nil.
 	show func()
 	// committed, if not nil, runs under core.mu after the commit of what apply did.
 	committed func()
-	err       error         // of apply; read after done is closed
-	done      chan struct{} // closed when the outcome is on disk
+	// answer, if not nil, runs in the writer's goroutine once the outcome is on disk, in place of done. It
+	// must not wait.
+	answer func()
+	err    error         // of apply; read after done is closed
+	done   chan struct{} // closed when the outcome is on disk; nil with answer
+}
+
+// begins returns an error if the caller does not wait for the write any longer.
+func (w *write) begins() error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	if !w.until.IsZero() && time.Now().After(w.until) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// finish tells the caller the outcome.
+func (w *write) finish() {
+	if w.answer != nil {
+		w.answer()
+		return
+	}
+	close(w.done)
 }
 
 // writer brings to disk what requests change in memory. All that wait at one moment share
@@ -113,6 +139,21 @@ func (w *writer) submit(ctx context.Context, one *write) error {
 	}
 }
 
+// enqueue hands over a write that has an answer. An error means that it was not taken.
+func (w *writer) enqueue(ctx context.Context, one *write) error {
+	one.ctx = ctx
+	select {
+	case w.queue <- one:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.failed:
+		return w.core.failure()
+	case <-w.quit:
+		return seq.ErrShuttingDown
+	}
+}
+
 // loop is the only writer. It takes all requests that wait into one transaction, and
 // whatever arrives meanwhile into the next: under load the groups grow by themselves,
 // and without load no request waits.
@@ -176,7 +217,7 @@ func (w *writer) commit(group []*write) error {
 	}
 	w.core.committed(group, commits, batches)
 	for _, one := range group {
-		close(one.done)
+		one.finish()
 	}
 	return nil
 }

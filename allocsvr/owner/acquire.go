@@ -27,7 +27,8 @@ type attempt struct {
 	from  handover.Sealed // table, and the epoch that it directly follows
 	max   uint64
 
-	stopped *Stopped // the state in the Set from which the section comes, or nil
+	stopped *Stopped    // the state in the Set from which the section comes, or nil
+	over    *preemption // of a preempting attempt, else nil
 }
 
 // acquisition tells how an acquire ended.
@@ -45,10 +46,10 @@ type acquisition struct {
 // one STEP message per store for all of them. Sections that are not absent are
 // passed over. A crash anywhere leaves at most promises behind, which a later
 // acquire outbids.
-func (o *Owner) acquire(ctx context.Context, ids []seq.SectionID) acquisition {
+func (o *Owner) acquire(ctx context.Context, ids []seq.SectionID, over *preemption) acquisition {
 	var done acquisition
 	t0 := o.clock.Now()
-	tries := o.absentOf(ctx, ids, &done)
+	tries := o.absentOf(ctx, ids, &done, over)
 	if len(tries) == 0 {
 		return done
 	}
@@ -59,7 +60,11 @@ func (o *Owner) acquire(ctx context.Context, ids []seq.SectionID) acquisition {
 		span.Int("with_counters", done.kept)
 		span.End(nil)
 	}()
-	gained := ownership.Acquire(ctx, o.holder, tries)
+	holder := o.holder
+	if over != nil {
+		holder = o.preemptor
+	}
+	gained := ownership.Acquire(ctx, holder, tries)
 	t1 := o.clock.Now()
 	o.install(ctx, o.had(gained, &done), &done)
 	if len(done.owned) > 0 {
@@ -73,7 +78,7 @@ func (o *Owner) acquire(ctx context.Context, ids []seq.SectionID) acquisition {
 const gainers = 1 << 30
 
 // gain is acquire for a node that stays; one that leaves takes nothing any more.
-func (o *Owner) gain(ctx context.Context, ids []seq.SectionID) (done acquisition, leaving bool) {
+func (o *Owner) gain(ctx context.Context, ids []seq.SectionID, over *preemption) (done acquisition, leaving bool) {
 	if err := o.gaining.Acquire(ctx, 1); err != nil {
 		return done, o.leaving.Load()
 	}
@@ -81,17 +86,17 @@ func (o *Owner) gain(ctx context.Context, ids []seq.SectionID) (done acquisition
 	if o.leaving.Load() {
 		return done, true
 	}
-	return o.acquire(ctx, ids), false
+	return o.acquire(ctx, ids, over), false
 }
 
 // absentOf begins an attempt at each of the sections that is absent.
-func (o *Owner) absentOf(ctx context.Context, ids []seq.SectionID, done *acquisition) []*attempt {
+func (o *Owner) absentOf(ctx context.Context, ids []seq.SectionID, done *acquisition, over *preemption) []*attempt {
 	holders := sync.OnceValue(o.holders) // as they are after the look
 	holder := func(id seq.SectionID, s seq.Session) string { return holders()(id, s) }
 	tries := make([]*attempt, 0, len(ids))
 	for _, id := range ids {
 		if c := o.sections.Section(id); c.Begin() {
-			tries = append(tries, &attempt{ctx: ctx, o: o, c: c, done: done, holder: holder})
+			tries = append(tries, &attempt{ctx: ctx, o: o, c: c, done: done, holder: holder, over: over})
 		}
 	}
 	return tries
@@ -127,11 +132,20 @@ func (d *acquisition) wait(remaining time.Duration) {
 func (t *attempt) Register() seq.Register { return seq.SectionRegister(t.c.ID()) }
 
 // Free implements ownership.AcquireHandler.
-func (t *attempt) Free(quorum.Outcome) bool { return true }
+func (t *attempt) Free(found quorum.Outcome) bool {
+	if t.over != nil && !t.over.may(t.c.ID(), found.Promised.Session) {
+		t.c.Abandon("")
+		return false
+	}
+	return true
+}
 
 // Begin implements ownership.AcquireHandler.
 func (t *attempt) Begin(epoch seq.Epoch, found quorum.Outcome) (ceiling uint64, ok bool) {
 	t.epoch = epoch
+	if t.over != nil {
+		t.over.began(t.c.ID())
+	}
 	if t.stopped != nil {
 		t.continueFrom(found)
 		return t.max, true

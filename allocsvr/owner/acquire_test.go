@@ -117,13 +117,13 @@ func TestAFirstStepThatIsNotConfirmedIsGoneOnFromWhetherItWasWrittenOrNot(t *tes
 		before := seq.Epoch{Round: 3, Session: otherSession}
 		o.c.Drop(o.epoch, "")
 		w.accepted, w.max, w.steps = before, 40, []quorum.State{quorum.Unknown}
-		if got := o.acquire(t.Context(), []seq.SectionID{0}); len(got.owned) != 0 || o.c.State() != section.Absent {
+		if got := o.acquire(t.Context(), []seq.SectionID{0}, nil); len(got.owned) != 0 || o.c.State() != section.Absent {
 			t.Fatalf("owned %v by a step that was not confirmed", got.owned)
 		}
 		if written {
 			w.accepted, w.max = w.promised, w.asked[0].Max
 		}
-		got := o.acquire(t.Context(), []seq.SectionID{0})
+		got := o.acquire(t.Context(), []seq.SectionID{0}, nil)
 		if len(got.owned) != 1 || got.kept != 1 {
 			t.Errorf("written %v: owned %v, %d with counters, want it with those of the first try", written, got.owned, got.kept)
 			continue

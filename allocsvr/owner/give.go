@@ -91,7 +91,7 @@ func (g *giver) misplaced(now time.Duration) map[string][]seq.SectionID {
 		if !ok || owner.Name == g.name {
 			continue
 		}
-		if s, live := v.Live[owner.Name]; live && owner.Takes(s.Session) && g.nodes.Steady(s.Session, now) {
+		if s, live := v.Live[owner.Name]; live && !g.suspects(owner.Name) && owner.Takes(s.Session) && g.nodes.Steady(s.Session, now) {
 			byNode[owner.Name] = append(byNode[owner.Name], id)
 		}
 	}
@@ -235,6 +235,6 @@ func (g *giver) reclaim(sealed []handover.Sealed) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), giveUp)
 	defer cancel()
-	g.acquire(ctx, ids)
+	g.acquire(ctx, ids, nil)
 	g.seeker.Kick()
 }

@@ -188,7 +188,7 @@ func TestCallersOfASectionStillToComeAreSentToTheNodeThatHasIt(t *testing.T) {
 		o.c.Drop(o.epoch, "")
 		o.routes.Adopt(&seq.RouteTable{Version: 1, Sections: []seq.Placement{{Owner: owner, Standby: 1 - owner, Standby2: seq.NoNode}},
 			Nodes: []seq.Node{{Name: "a", Addr: "a", Weight: 100}, {Name: "b", Addr: otherAddr, Weight: 100}}})
-		o.acquire(t.Context(), []seq.SectionID{0})
+		o.acquire(t.Context(), []seq.SectionID{0}, nil)
 		if got := o.c.Successor(); got != want {
 			t.Errorf("with node %d as the table's owner callers are sent to %q, want %q", owner, got, want)
 		}

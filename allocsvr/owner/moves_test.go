@@ -156,7 +156,7 @@ func TestASectionThatMayBeLostIsGivenUpOnceTheRecordHasDecided(t *testing.T) {
 		if err := o.refused(waiting); !errors.Is(err, seq.ErrNotOwner) {
 			t.Errorf("after %v: %v", op, err)
 		}
-		if done := o.acquire(t.Context(), []seq.SectionID{0}); len(done.owned) == 1 != (op == sets.Reopen) {
+		if done := o.acquire(t.Context(), []seq.SectionID{0}, nil); len(done.owned) == 1 != (op == sets.Reopen) {
 			t.Errorf("after %v it owns %v", op, done.owned)
 		}
 		if op == sets.Reopen {
@@ -179,7 +179,7 @@ func TestStoppedCountersDoNotChangeWhenTheSectionStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.moves.Settle()
-	if done := o.acquire(t.Context(), []seq.SectionID{0}); len(done.owned) != 1 {
+	if done := o.acquire(t.Context(), []seq.SectionID{0}, nil); len(done.owned) != 1 {
 		t.Fatal("not acquired")
 	}
 	o.must(3)
@@ -375,7 +375,7 @@ func TestASectionThatIsSealedWhileItIsAcquiredIsNotServed(t *testing.T) {
 			t.Error(err)
 		}
 	}}
-	if done := o.acquire(t.Context(), []seq.SectionID{0}); len(done.owned) > 0 {
+	if done := o.acquire(t.Context(), []seq.SectionID{0}, nil); len(done.owned) > 0 {
 		t.Errorf("owns %v", done.owned)
 	}
 	if late := o.take(1); late.Settled() {
@@ -420,7 +420,7 @@ func TestCallersWaitWhileASectionIsSealedAndThenAreSentOnOrServed(t *testing.T) 
 			}
 			continue
 		}
-		if done := o.acquire(t.Context(), []seq.SectionID{0}); len(done.owned) != 1 {
+		if done := o.acquire(t.Context(), []seq.SectionID{0}, nil); len(done.owned) != 1 {
 			t.Fatalf("%s: not acquired again", name)
 		}
 		if got := o.must(1); got != 5 {

@@ -34,7 +34,7 @@ func (o *Owner) TakeOffered(ctx context.Context, ids []seq.SectionID) []seq.Sect
 	begin := o.clock.Now()
 	kept := 0
 	for {
-		done, leaving := o.gain(ctx, ids)
+		done, leaving := o.gain(ctx, ids, nil)
 		kept += done.kept
 		have := o.ownedOf(ids)
 		if leaving || !lacks(o.record.Known(), ids, have) || ctx.Err() != nil || o.clock.Now()-begin > patience {

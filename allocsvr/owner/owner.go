@@ -59,6 +59,7 @@ type Config struct {
 	Lease        time.Duration // how long the session's leases are
 	Sections     *section.Table
 	Holder       *ownership.Holder
+	Preemptor    *ownership.Holder // Holder, whose Registers ask for promises over living leases
 	Sessions     Sessions
 	Nodes        *nodes.Nodes
 	Routes       *arbiter.Routes
@@ -83,6 +84,7 @@ type Owner struct {
 	lease        time.Duration
 	sections     *section.Table
 	holder       *ownership.Holder
+	preemptor    *ownership.Holder
 	sessions     Sessions
 	nodes        *nodes.Nodes
 	routes       *arbiter.Routes
@@ -106,7 +108,11 @@ type Owner struct {
 	// others.
 	gaining *semaphore.Weighted
 
-	takeovers, handoffs atomic.Uint64
+	// silent are the nodes that Suspect named, with their sessions.
+	silent atomic.Pointer[map[string]seq.Session]
+	taken  map[seq.SectionID]preempted // of the loop of seek alone
+
+	takeovers, preempted, handoffs atomic.Uint64
 }
 
 // New makes an Owner. It does nothing before Run.
@@ -116,10 +122,10 @@ func New(cfg Config) *Owner {
 	}
 	o := &Owner{
 		name: cfg.Name, cluster: cfg.Cluster, secret: cfg.Secret, session: cfg.Secret.Session(), lease: cfg.Lease,
-		sections: cfg.Sections, holder: cfg.Holder, sessions: cfg.Sessions, nodes: cfg.Nodes, routes: cfg.Routes,
+		sections: cfg.Sections, holder: cfg.Holder, preemptor: cfg.Preemptor, sessions: cfg.Sessions, nodes: cfg.Nodes, routes: cfg.Routes,
 		arbiter: cfg.Arbiter, arbiterLease: cfg.ArbiterLease, peers: cfg.Peers, record: cfg.Record, keys: cfg.Keys, fail: cfg.Fail,
 		clock: cfg.Clock, log: cfg.Logger, traces: cfg.Traces,
-		seeker: wake.New(), giver: wake.New(), gaining: semaphore.NewWeighted(gainers),
+		taken: make(map[seq.SectionID]preempted), seeker: wake.New(), giver: wake.New(), gaining: semaphore.NewWeighted(gainers),
 	}
 	o.moves.o = o
 	return o

@@ -46,6 +46,10 @@ func (o *Owner) seekOnce(ctx context.Context) time.Duration {
 	}
 	now := o.clock.Now()
 	v := o.nodes.View(now)
+	again := o.preempt(ctx, t, v, now)
+	if again > 0 {
+		pause = min(pause, again)
+	}
 	if v.Next > 0 {
 		pause = min(pause, max(v.Next-now, soonest))
 	}
@@ -59,7 +63,7 @@ func (o *Owner) seekOnce(ctx context.Context) time.Duration {
 		span.Int("sections", len(dead))
 		defer span.End(nil)
 	}
-	done, _ := o.gain(ctx, ids)
+	done, _ := o.gain(ctx, ids, nil)
 	if len(done.owned) > 0 {
 		o.log.Info("sections acquired", "sections", len(done.owned), "with counters", done.kept,
 			"of", len(ids), "from the dead", len(dead), "took", (o.clock.Now() - now).Round(time.Microsecond))

@@ -3,6 +3,8 @@
  *   -DLEASE   leases, grace and time; numbers go out under a valid lease only. Asserts
  *             U, M and I7. Without it nothing knows a clock, stores let everybody in, and
  *             numbers go out from whatever is confirmed. Asserts U.
+ *   -DSTRICT  without LEASE, a section of a strict space: anybody preempts it at any time, and a
+ *             number is answered once W stores showed its epoch as the promised one. Asserts U, M
  *   -DFLAT    without numbers: asserts I7 only
  *   -DOWNED   begins with an owner
  *   -DPUNCTUAL no request comes late, though it may get lost
@@ -94,6 +96,24 @@ byte last;        /* highest number handed out */
 byte used;        /* bit n: number n was handed out */
 #endif
 
+#ifdef STRICT
+/* a request at p: 1 it came, when numbers up to flr had been answered; 2 it took num under aep */
+byte asks[P], flr[P], num[P], aep[P];
+bit seen[P * N]; /* looked at since, and found standing */
+byte answered;   /* the highest number answered */
+#define SEEN(p) (seen[AT(p,0)] + seen[AT(p,1)] + seen[AT(p,2)])
+#ifdef M_LOOK_LESS
+#define LOOKS (W - 1)
+#else
+#define LOOKS W
+#endif
+#ifdef M_LOOK_BEFORE /* the looks for the request before stand for this one */
+#define LOOKABLE(p) (asks[p] != 1)
+#else
+#define LOOKABLE(p) (asks[p] == 2)
+#endif
+#endif
+
 #ifdef HAND
 /* sealed counters that p may go on from */
 byte hep[P], hhi[P], hal[P];
@@ -139,6 +159,9 @@ inline swap(i, j) {
 	SWAP(lrem[i], lrem[j]); SWAP(grace[i], grace[j]); SWAP(resto[i], resto[j]);
 	SWAP(resrem[i], resrem[j]); SWAP(prot[i], prot[j]); SWAP(proth[i], proth[j]); SWAP(rel[i], rel[j]);
 	SWAP(hrem[AT(0,i)], hrem[AT(0,j)]); SWAP(hrem[AT(1,i)], hrem[AT(1,j)]);
+#endif
+#ifdef STRICT
+	SWAP(seen[AT(0,i)], seen[AT(0,j)]); SWAP(seen[AT(1,i)], seen[AT(1,j)]);
 #endif
 #ifdef OLD
 	SWAP(mute[i], mute[j]); SWAP(copy[i], copy[j]); SWAP(knows[i], knows[j]); SWAP(asked[i], asked[j]);
@@ -381,6 +404,57 @@ inline serve(p) {
 	}
 }
 
+#ifdef STRICT
+inline unlook(p) { seen[AT(p,0)] = 0; seen[AT(p,1)] = 0; seen[AT(p,2)] = 0 }
+inline come(p) {
+	d_step { st[p] == OWN && asks[p] == 0 -> asks[p] = 1; flr[p] = answered }
+}
+inline takes(p) {
+	d_step {
+		st[p] == OWN && asks[p] == 1 && high[p] < ceil[p] ->
+		high[p]++; num[p] = high[p]; asks[p] = 2;
+#ifdef M_LOOK_BEFORE
+		if
+		:: aep[p] != ep[p] -> unlook(p)
+		:: else
+		fi;
+#else
+		unlook(p);
+#endif
+		aep[p] = ep[p]; canon()
+	}
+}
+/* A look, which an owner that has given the section up may still make for what it took. */
+inline look(p, s) {
+	d_step {
+		LOOKABLE(p) && aep[p] > 0 && !seen[AT(p,s)] ->
+		if
+		:: prom[s] == aep[p] -> seen[AT(p,s)] = 1
+		:: else -> asks[p] = 0; flr[p] = 0; num[p] = 0; aep[p] = 0; unlook(p)
+		fi;
+		canon()
+	}
+}
+inline reply(p) {
+	d_step {
+		asks[p] == 2 && SEEN(p) >= LOOKS ->
+		assert(num[p] > flr[p]);               /* M */
+		assert((used & (1 << num[p])) == 0);   /* U */
+		used = used | (1 << num[p]);
+		answered = MAX(answered, num[p]);
+		asks[p] = 0; flr[p] = 0; num[p] = 0;
+#ifndef M_LOOK_BEFORE
+		aep[p] = 0; unlook(p);
+#endif
+		canon()
+	}
+}
+/* its caller has gone, or the section has */
+inline gone(p) {
+	d_step { asks[p] == 1 -> asks[p] = 0; flr[p] = 0 }
+}
+#endif
+
 #ifdef LEASE
 /* RENEW. The lease counts from the sending, so its holder believes in no more than the store
  * keeps; to believe in just as much is the worst of that, and all that is looked at. */
@@ -566,6 +640,9 @@ inline both(p, s) {
 	if
 	:: begin(p, s)
 	:: deliver(p, s)
+#ifdef STRICT
+	:: look(p, s)
+#endif
 #ifndef PUNCTUAL
 	:: leave(p, s)
 #endif
@@ -593,7 +670,14 @@ inline proposer(p) {
 #ifndef FIRST
 	:: step(p)
 #endif
+#ifdef STRICT
+	:: come(p)
+	:: takes(p)
+	:: reply(p)
+	:: gone(p)
+#else
 	:: serve(p)
+#endif
 #endif
 #ifdef HAND
 	:: seal(p)

@@ -34,6 +34,7 @@ const (
 	leased    = "LEASE FLAT T=1 ROUNDS=2"
 	repaired  = "LEASE FLAT T=1 REPAIR OWNED PUNCTUAL ROUNDS=9"
 	oldDisk   = "OLD OWNED ROUNDS=2 NUMBERS=2"
+	preempted = "STRICT PUNCTUAL OWNED ROUNDS=2 NUMBERS=3"
 )
 
 // table is all that is explored: first what is clean, then what must be found.
@@ -54,6 +55,10 @@ var table = []config{
 	{"repair-numbers", clean, full, "register.pml", "REPAIR OWNED PUNCTUAL REPAIRS=1 TRIES=1 ROUNDS=3 NUMBERS=3"},
 	{"old-disk", clean, full, "register.pml", oldDisk + " CRASHES=0 PUNCTUAL"},
 	{"old-disk-served", clean, full, "register.pml", oldDisk + " FIRST CRASHES=0 PUNCTUAL"},
+	// A section of a strict space is preempted at any time.
+	{"preempt", clean, quick, "register.pml", preempted},
+	{"preempt-late", clean, full, "register.pml", "STRICT OWNED ROUNDS=2 NUMBERS=2"},
+	{"preempt-hand-over", clean, deep, "register.pml", preempted + " HAND"},
 	{"members-shrink", clean, full, "members.pml", "ROUNDS=2"},
 	{"members-replace", clean, deep, "members.pml", "REPLACE ROUNDS=2"},
 	{"restore", clean, quick, "restore.pml", ""},
@@ -70,6 +75,10 @@ var table = []config{
 	{"stop-drops-grace", mutant, full, "register.pml", leased + " CRASHES=2 M_STOP_DROPS_GRACE"},
 	{"round-again", mutant, full, "register.pml", "LEASE FLAT T=1 LATEPREPARE OWNED ROUNDS=4 M_ROUND_AGAIN"},
 	{"merge-spares-others-only", mutant, quick, "register.pml", repaired + " CRASHES=0 TRIES=2 REPAIRS=2 M_ROUND_AGAIN M_MERGE_SPARES_OTHERS_ONLY"},
+	{"look-less", mutant, quick, "register.pml", preempted + " M_LOOK_LESS"},
+	{"look-before", mutant, quick, "register.pml", preempted + " M_LOOK_BEFORE"},
+	{"preempt-volatile", mutant, quick, "register.pml", preempted + " M_PROMISE_VOLATILE"},
+	{"preempt-less", mutant, quick, "register.pml", preempted + " M_QUORUM_LESS"},
 	{"sealed-always-used", mutant, quick, "register.pml", handed + " M_SEALED_ALWAYS_USED"},
 	{"release-before-seal", mutant, quick, "register.pml", handed + " M_RELEASE_BEFORE_SEAL"},
 	{"merge-takes-lease", mutant, quick, "register.pml", repaired + " CRASHES=0 TRIES=1 REPAIRS=1 M_MERGE_TAKES_LEASE"},

@@ -32,4 +32,12 @@ var preemptMutants = []mutant{
 		{"	t.pending = t.pending[:0]\n	t.confirmEpochs(ctx)\n", "	t.pending = t.pending[:0]\n"}}},
 	{rule: "strict-looks", name: "an owner keeps a section that a look found to be another's", file: "allocsvr/section/current.go", in: []string{"allocsvr/section"}, edits: []edit{
 		{"			t.lose(t.Section(id), epochs[k], over.Met)\n", "			_ = epochs[k]\n"}}},
+	{rule: "preempt-standby", name: "a standby preempts what fewer than W stores would let it have", file: "allocsvr/ownership/acquire.go", in: []string{"allocsvr"}, edits: []edit{
+		{"		if out.State != quorum.Won {\n			bids[i].Failed(Looking, out)\n", "		if out.State == quorum.Refused {\n			bids[i].Failed(Looking, out)\n"}}},
+	{rule: "preempt-standby", name: "a section is taken from a session that is not silent", file: "allocsvr/owner/preempt.go", in: []string{"allocsvr"}, edits: []edit{
+		{"		if s, live := alive[name]; name != o.name && (!live || s.Session == session) {\n", "		if name != o.name {\n			session = alive[name].Session\n"}}},
+	{rule: "preempt-standby", name: "a node that came back loses its sections again at once", file: "allocsvr/owner/preempt.go", in: []string{"allocsvr"}, edits: []edit{
+		{"last.from == holder && p.now-last.at < p.o.lease {\n", "last.from == holder && p.now < last.at {\n"}}},
+	{rule: "preempt-standby", name: "a section is handed back to a silent node", file: "allocsvr/owner/give.go", in: []string{"allocsvr"}, edits: []edit{
+		{" && !g.suspects(owner.Name)", ""}}},
 }

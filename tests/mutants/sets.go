@@ -122,7 +122,7 @@ var setsMutants = []mutant{
 		rule: "sets-record-after-promise", name: "the record is read before the promise",
 		file: "allocsvr/owner/acquire.go", in: []string{"allocsvr/owner"},
 		edits: []edit{{old: "	if t.done.read == nil {\n		t.done.read = t.o.reading(t.ctx)\n	}\n", new: ""},
-			{old: "	gained := ownership.Acquire(ctx, o.holder, tries)\n	t1", new: "	done.read = o.reading(ctx)\n	_, _ = done.read()\n	gained := ownership.Acquire(ctx, o.holder, tries)\n	t1"}},
+			{old: "	gained := ownership.Acquire(ctx, holder, tries)\n	t1", new: "	done.read = o.reading(ctx)\n	_, _ = done.read()\n	gained := ownership.Acquire(ctx, holder, tries)\n	t1"}},
 	},
 	{
 		rule: "sets-stopped-own", name: "a node stops what it may have lost, and tells its own ceiling",

@@ -11,8 +11,34 @@ var storeMutants = []mutant{
 		{"	next.Promised, next.Accepted, next.Max = e, e, max(st.Max, item.Max)\n",
 			"	next.Accepted, next.Max = e, max(st.Max, item.Max)\n	if next.Promised.Less(e) {\n		next.Promised = e\n	}\n"}}},
 	{line: 3, rule: "commit-before-ack", name: "ack before commit", file: "storesvr/writer.go", in: []string{"storesvr"}, edits: []edit{
-		{"	var commits, batches uint64\n", "	for _, one := range group {\n		close(one.done)\n	}\n	var commits, batches uint64\n"},
-		{"	for _, one := range group {\n		close(one.done)\n	}\n	return nil\n", "	return nil\n"}}},
+		{"	var commits, batches uint64\n", "	for _, one := range group {\n		one.finish()\n	}\n	var commits, batches uint64\n"},
+		{"	for _, one := range group {\n		one.finish()\n	}\n	return nil\n", "	return nil\n"}}},
+	{rule: "streams-of-sessions", name: "a stream is opened without a proof", file: "storesvr/stream.go", in: []string{"storesvr"}, edits: []edit{
+		{"errors.Join(secret.Proves(session), s.guard", "errors.Join(s.guard"}}},
+	{rule: "streams-of-sessions", name: "a node opens the stream of another node's session", file: "storesvr/stream.go", in: []string{"tests/secure"}, edits: []edit{
+		{", s.guard.Speaks(rpc.WhoOf(wire.Context()), pb.Store_Stream_FullMethodName, secret.Node)); err", "); err"}}},
+	{rule: "streams-of-sessions", name: "a stream takes steps of any session", file: "storesvr/stream.go", in: []string{"storesvr"}, edits: []edit{
+		{"	if err == nil && req.Session != 0 {\n", "	if false {\n"}}},
+	{rule: "streams-of-sessions", name: "a stream to another store is taken", file: "storesvr/stream.go", in: []string{"storesvr"}, edits: []edit{
+		{"	if err := meant(wire.Context(), s.replica.core.identity.UUID); err != nil {\n", "	if err := meant(wire.Context(), s.replica.core.identity.UUID); false {\n"}}},
+	{rule: "streams-are-bounded", name: "a stream that takes no answers is read on", file: "storesvr/stream.go", in: []string{"storesvr"}, edits: []edit{
+		{"		if t.calls == 0 || t.calls < streamCalls && t.bytes+size <= streamBytes {\n", "		if true {\n"}}},
+	{rule: "streams-are-bounded", name: "a step is done whose time is over", file: "storesvr/writer.go", in: []string{"storesvr"}, edits: []edit{
+		{"	if !w.until.IsZero() && ", "	if false && "}}},
+	{rule: "streams-are-bounded", name: "a stream outlasts the stop of its store", file: "storesvr/stream.go", in: []string{"storesvr"}, edits: []edit{
+		{"			return fmt.Errorf(\"stream: %w\", seq.ErrShuttingDown)\n", "			s.leaving = nil\n"}}},
+	{rule: "streams-are-bounded", name: "any number of calls wait for a stream", file: "internal/wire/storeclient/stream.go", in: []string{"internal/wire/storeclient"}, edits: []edit{
+		{"	case l.queued > 0 && l.queued+a.size > maxQueued:\n", "	case false:\n"}}},
+	{rule: "streams-are-bounded", name: "calls are sent whose callers have left", file: "internal/wire/storeclient/stream.go", in: []string{"internal/wire/storeclient"}, edits: []edit{
+		{"		if a := l.queue[n]; !a.left {\n", "		if a := l.queue[n]; true {\n"}}},
+	{rule: "streams-break", name: "steps wait on for a stream that has broken", file: "internal/wire/storeclient/stream.go", in: []string{"internal/wire/storeclient"}, edits: []edit{
+		{"	for _, a := range l.waiting {\n		a.answered", "	for _, a := range l.queue {\n		a.answered"}}},
+	{rule: "streams-break", name: "a stream that has broken is used again", file: "internal/wire/storeclient/stream.go", in: []string{"internal/wire/storeclient"}, edits: []edit{
+		{"l.now.secret == secret && l.now.alive() {", "l.now.secret == secret {"}}},
+	{rule: "streams-break", name: "a store without streams is asked by none", file: "internal/wire/storeclient/stream.go", in: []string{"internal/wire/storeclient"}, edits: []edit{
+		{"		if status.Code(err) == codes.Unimplemented {\n", "		if false {\n"}}},
+	{rule: "streams-of-sessions", name: "a session's steps go on the stream of the one before", file: "internal/wire/storeclient/stream.go", in: []string{"internal/wire/storeclient"}, edits: []edit{
+		{"	if l.now != nil && l.now.secret == secret && l", "	if l.now != nil && l"}}},
 	{line: 5, rule: "read-quorum", name: "R=1 passes the validation of init", file: "storesvr/init.go", in: []string{"storesvr"}, edits: []edit{
 		{"	case c.R+c.W <= c.N:\n", "	case c.R+c.W < c.N:\n"}}},
 	{line: 6, rule: "write-quorum", name: "W=1 passes the validation of init", file: "storesvr/init.go", in: []string{"storesvr"}, edits: []edit{

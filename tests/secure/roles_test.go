@@ -44,7 +44,7 @@ var matrix = map[string]string{
 	"seqsvr.v1.Segment/Put": "o", "seqsvr.v1.Segment/Retire": "o",
 
 	"seqsvr.v1.Store/Describe": "saro", "seqsvr.v1.Store/Bind": "ao", "seqsvr.v1.Store/Vouch": "ao", "seqsvr.v1.Store/Read": "ao",
-	"seqsvr.v1.Store/Prepare": "ao", "seqsvr.v1.Store/Step": "ao", "seqsvr.v1.Store/Renew": "ao", "seqsvr.v1.Store/Release": "ao",
+	"seqsvr.v1.Store/Prepare": "ao", "seqsvr.v1.Store/Step": "ao", "seqsvr.v1.Store/Stream": "ao", "seqsvr.v1.Store/Renew": "ao", "seqsvr.v1.Store/Release": "ao",
 	"seqsvr.v1.Store/Adopt": "ao", "seqsvr.v1.Store/Extend": "ao", "seqsvr.v1.Store/Require": "ao", "seqsvr.v1.Store/Dump": "o", "seqsvr.v1.Store/Fill": "o", "seqsvr.v1.Store/WindowsOver": "o",
 
 	"seqsvr.v1.Peer/Offer": "a", "seqsvr.v1.Peer/Take": "a", "seqsvr.v1.Peer/Look": "a", "seqsvr.v1.Peer/Refresh": "a",

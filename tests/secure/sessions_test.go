@@ -1,6 +1,7 @@
 package secure
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -46,12 +47,18 @@ func (s *site) speak(as who, session seq.Session, secret seq.Secret, name string
 		s.t.Fatal(err)
 	}
 	defer to.Close()
+	by, err := storeclient.Dial(s.store.Addr(), append(opts, storeclient.Alone(func(context.Context) bool { return true }))...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer by.Close()
 	ctx := harness.Within(s.t)
 	var id quorum.Identity
 	harness.Until(s.t, "the store votes", func() bool { id, err = to.Describe(ctx); return err == nil && id.Voting })
 	out := map[string]error{}
 	_, out["prepare"] = to.Prepare(ctx, quorum.PrepareRequest{Ref: id.Ref, Session: session, Secret: secret, Items: []quorum.PrepareItem{{Register: "snone", Round: 1}}})
 	_, out["step"] = to.Step(ctx, quorum.StepRequest{Ref: id.Ref, Session: session, Secret: secret, Items: []quorum.StepItem{{Register: "snone", Round: 1}}})
+	_, out["step by a call"] = by.Step(ctx, quorum.StepRequest{Ref: id.Ref, Session: session, Secret: secret, Items: []quorum.StepItem{{Register: "snone", Round: 1}}})
 	_, out["renew"] = to.Renew(ctx, quorum.RenewRequest{Ref: id.Ref, Session: session, Secret: secret, Name: name, Lease: 300 * time.Millisecond, Attached: 8})
 	_, out["release"] = to.Release(ctx, quorum.ReleaseRequest{Ref: id.Ref, Session: session, Secret: secret, Items: []quorum.LeaseItem{{Register: "snone", Round: 1}}})
 	return out
@@ -111,8 +118,8 @@ func TestOnTheWayToRequireASessionOfAnotherNodeIsServedAndCounted(t *testing.T) 
 			t.Errorf("%s: %v", call, err)
 		}
 	}
-	if got := s.guards[0].Refused()["forbidden"] - before; got != 4 {
-		t.Errorf("counted %d calls, want 4", got)
+	if got := s.guards[0].Refused()["forbidden"] - before; got != 5 {
+		t.Errorf("counted %d calls, want 5", got)
 	}
 }
 

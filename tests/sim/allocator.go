@@ -113,6 +113,7 @@ func (ps *processes) tally(p *allocProc) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	ps.stats.Takeovers += takeovers
+	ps.stats.Preempted += p.node.Preempted()
 	ps.stats.Handoffs += handoffs
 	ps.stats.Steps += steps
 	ps.stats.Folded += p.node.Memory().Folded

@@ -72,7 +72,7 @@ func (c *conn) wait(ctx context.Context, k *call) (result, error) {
 		return r, r.err
 	case <-ctx.Done():
 		c.w.net.abandon(k)
-		return result{}, status.FromContextError(ctx.Err()).Err()
+		return result{cut: true}, status.FromContextError(ctx.Err()).Err()
 	}
 }
 

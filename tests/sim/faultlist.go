@@ -13,7 +13,7 @@ var verbs map[string]func(w *world, f Fault)
 func init() { // not in place: a fault may arm others
 	verbs = map[string]func(w *world, f Fault){
 		"kill": injectKill, "killtold": injectKillTold, "leave": injectLeave, "stop": injectStop,
-		"drain": injectDrain, "move": injectMove,
+		"drain": injectDrain, "move": injectMove, "suspect": injectSuspect,
 		"pause": injectPause, "freeze": injectPause,
 		"cut": injectCut, "isolate": injectPart, "deafen": injectPart, "mute": injectPart,
 		"lossy": injectWeather, "dup": injectWeather, "delay": injectWeather,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 func injectKill(w *world, f Fault) {
@@ -42,6 +43,26 @@ func injectStop(w *world, f Fault) {
 func injectDrain(w *world, f Fault) {
 	w.work.Go(func() { w.faults.drain(f.Host, false) })
 	w.later(f.For, func() { w.work.Go(func() { w.faults.drain(f.Host, true) }) })
+}
+
+// injectSuspect has an allocator take another one for silent, or all others, whatever they do: it preempts
+// what it is the next to have of strict and exact spaces.
+func injectSuspect(w *world, f Fault) {
+	h := w.hosts.named(f.Host)
+	silent := map[string]seq.Session{}
+	w.mu.Lock()
+	p, up := h.alloc, h.up
+	for _, other := range h.w.hosts.of(allocHost) {
+		if other.alloc != nil && other.node() != h.node() && (f.Peer == "" || f.Peer == other.name) {
+			silent[other.node()] = other.alloc.session
+		}
+	}
+	w.mu.Unlock()
+	if !up || p == nil {
+		return
+	}
+	p.node.Suspect(silent)
+	w.later(f.For, func() { p.node.Suspect(nil) })
 }
 
 func injectMove(w *world, f Fault) {

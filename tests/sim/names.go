@@ -116,6 +116,7 @@ func extras(o Options) (out []Fault) {
 	if o.Torn {
 		out = outages(o)
 	}
+	out = append(out, suspicions(o)...)
 	rng := rand.New(rand.NewPCG(o.Seed, 0xe87a))
 	for at := o.Calm; at < o.Length; at += time.Duration(20+rng.IntN(100)) * time.Second {
 		if o.Rehash {

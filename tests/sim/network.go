@@ -50,6 +50,7 @@ type result struct {
 	body []byte
 	more messages // of a stream, instead of body
 	err  error
+	cut  bool // the transport failed
 }
 
 // start sends a call on its way.
@@ -290,7 +291,7 @@ func (n *network) finish(k *call, r result) {
 func (n *network) fail(k *call, d time.Duration, why string) {
 	n.after(d, n.locked(func() {
 		delete(k.to.inbound, k)
-		n.finish(k, result{err: status.Error(codes.Unavailable, why)})
+		n.finish(k, result{err: status.Error(codes.Unavailable, why), cut: true})
 	}))
 }
 

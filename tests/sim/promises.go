@@ -22,9 +22,9 @@ type promises struct {
 }
 
 // reads judges what a caller was told that a key stands at. Only strict spaces stay in
-// order when clocks lie, and they do so for Next alone.
+// order when clocks lie.
 func (ps *promises) reads(key history.Key, floor, got uint64) {
-	if got < floor && !ps.w.opts.Beyond {
+	if got < floor && ps.ordered(key) {
 		ps.w.check.broken("M", "current of %v is %d, %d was handed out before", key, got, floor)
 	}
 }
@@ -53,7 +53,7 @@ func (ps *promises) lift(key history.Key, to uint64) {
 // ordered says whether M is promised for a key in this run: with clocks beyond rho only
 // where no clock takes part.
 func (ps *promises) ordered(key history.Key) bool {
-	return !ps.w.opts.Beyond || strings.HasPrefix(key.Space, "strict")
+	return !ps.w.opts.Beyond || strings.HasPrefix(key.Space, "strict") || key.Space == exactSpace
 }
 
 // idKey is an ID of all namespaces.

@@ -39,6 +39,7 @@ func (r *Report) Add(one Result) {
 	s.Duplicated += o.Duplicated
 	s.Commits += o.Commits
 	s.Takeovers += o.Takeovers
+	s.Preempted += o.Preempted
 	s.Handoffs += o.Handoffs
 	s.Steps += o.Steps
 	s.Folded += o.Folded
@@ -76,8 +77,8 @@ func (r Report) String() string {
 	s := r.Stats
 	fmt.Fprintf(&b, "\n%d faults: %s\n", faults, strings.Join(kinds, ", "))
 	fmt.Fprintf(&b, "%d messages, %d lost and %d duplicated by bad weather; %d commits, %d steps\n", s.Messages, s.Lost, s.Duplicated, s.Commits, s.Steps)
-	fmt.Fprintf(&b, "%d takeovers, %d hand-overs; %d calls (%d failed), %d numbers and %d IDs checked, and %d IDs of windows\n",
-		s.Takeovers, s.Handoffs, r.Requests, r.Errors, s.Numbers, s.IDs, s.Lent)
+	fmt.Fprintf(&b, "%d takeovers, %d sections preempted, %d hand-overs; %d calls (%d failed), %d numbers and %d IDs checked, and %d IDs of windows\n",
+		s.Takeovers, s.Preempted, s.Handoffs, r.Requests, r.Errors, s.Numbers, s.IDs, s.Lent)
 	var done []string
 	for _, verb := range slices.Sorted(maps.Keys(s.Orders)) {
 		done = append(done, fmt.Sprintf("%s %d", verb, s.Orders[verb]))

@@ -37,6 +37,7 @@ type Options struct {
 	Unbound            bool // the stores are bound first, by several at once, and some were made twice
 	Clone              bool // in the end a store is copied, and a second process runs on the copy
 	Torn               bool // stores have the real journal, on disks that lose what was not synced
+	Streams            bool // stores have streams; else they are of a build of before
 	Late               bool // a space is added while it runs, with operators and one cluster
 	Scarce             bool // until all is healed, nodes have hardly any memory for counters, and fold them
 	Trace              bool // keep the events; Result.Events reads them
@@ -125,6 +126,8 @@ func OptionsOf(seed uint64) Options {
 	o.Torn = rng.IntN(3) == 0
 	rng = rand.New(rand.NewPCG(seed, 0xc10f))
 	o.Clone = rng.IntN(3) == 0
+	rng = rand.New(rand.NewPCG(seed, 0x57e4))
+	o.Streams = rng.IntN(3) > 0
 	return o
 }
 
@@ -147,7 +150,7 @@ func (o Options) On(e Engine) Options {
 // Stats of one run.
 type Stats struct {
 	Events, Messages, Lost, Duplicated, Commits uint64
-	Takeovers, Handoffs, Steps                  uint64
+	Takeovers, Preempted, Handoffs, Steps       uint64
 	Folded                                      uint64 // blocks of counters
 	Torn                                        uint64 // power cuts that lost what was not synced
 	Numbers, IDs                                uint64

@@ -112,6 +112,36 @@ func schedule(o Options, set int) (out []Fault) {
 	return out
 }
 
+// moments are where nodes take others for silent: in the middle of what moves a section.
+var moments = []string{"offer", "offer.ok", "take", "take.ok", "release.ok", "prepare", "prepare.ok", "step", "step.ok", "renew.ok", "commit", "next.ok"}
+
+// suspicions draws which nodes take which others for silent. It has a chance of its own, so that the rest of a
+// seed is drawn as without it.
+func suspicions(o Options) (out []Fault) {
+	if o.still {
+		return nil
+	}
+	d := &draw{rng: rand.New(rand.NewPCG(o.Seed, 0x5117)), o: o}
+	for at := o.Calm; ; {
+		at += time.Duration(d.rng.ExpFloat64() * float64(o.Lease))
+		if at >= o.Length {
+			return out
+		}
+		d.tag = tagOf(d.rng.IntN(max(1, o.Sets)))
+		f := Fault{At: at.Round(time.Millisecond), Verb: "suspect", Host: d.alloc(), For: d.span(20e6, 2*o.Lease)}
+		if d.rng.IntN(2) == 0 {
+			f.Peer = d.alloc()
+		}
+		if d.rng.IntN(3) > 0 {
+			f.Point, f.Where = moments[d.rng.IntN(len(moments))], "*"
+		}
+		out = append(out, f)
+		if o.Beyond { // and clocks lie without bound
+			out = append(out, Fault{At: f.At, Verb: "rate", Host: d.server(), Arg: math.Exp2(6*d.rng.Float64() - 3)})
+		}
+	}
+}
+
 // setsSchedule draws what gets in the way of moves between Sets.
 func setsSchedule(o Options) (out []Fault) {
 	d := &draw{rng: rand.New(rand.NewPCG(o.Seed, 0x5e75)), o: o}

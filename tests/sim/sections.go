@@ -65,7 +65,7 @@ func (s *sections) inspect(leased []claim) {
 		}
 		for i := range views {
 			v := &views[i]
-			if !v.Owned || now >= v.Until {
+			if !v.Owned || now >= v.Until || s.leaseless(v.Section) {
 				continue
 			}
 			if other := leased[v.Section]; other.host != nil && !s.w.opts.Beyond {
@@ -78,6 +78,13 @@ func (s *sections) inspect(leased []claim) {
 			}
 		}
 	}
+}
+
+// leaseless says whether the section is of a strict or exact space, whose leases keep no preemption out. Its
+// answers are judged instead: by M, X1 and X2, and by kept.
+func (s *sections) leaseless(id seq.SectionID) bool {
+	space, err := s.w.whole.SpaceOf(id)
+	return err == nil && space.Mode.Leaseless()
 }
 
 // seen takes in what a session owns: at most one epoch of a section, and none of those

@@ -128,6 +128,28 @@ func TestNodesThatFoldAllTheTimeBreakNoPromise(t *testing.T) {
 	}
 }
 
+// TestPreemptionsAtAnyTimeBreakNoPromise has nodes take others for silent in the middle of everything. In half
+// of the runs clocks lie without bound: what strict and exact spaces promise rests on no clock.
+func TestPreemptionsAtAnyTimeBreakNoPromise(t *testing.T) {
+	for _, engine := range []Engine{StoreEngine, EtcdEngine} {
+		var total Report
+		for seed := range preemptedRuns {
+			o := OptionsOf(seed + 40).On(engine)
+			o.Length, o.Beyond, o.Think = 100*time.Second, seed%2 == 0, o.Think/4
+			r := simulate(t, o)
+			report(t, r)
+			total.Add(r)
+		}
+		t.Logf("%v", total)
+		if total.Stats.Preempted == 0 {
+			t.Errorf("%s: no section was preempted", engine)
+		}
+	}
+}
+
+// preemptedRuns is the number of runs of TestPreemptionsAtAnyTimeBreakNoPromise on each engine.
+const preemptedRuns = uint64(3)
+
 func TestAFaultIsReadAsItIsWritten(t *testing.T) {
 	for seed := range uint64(50) {
 		for _, want := range Schedule(OptionsOf(seed)) {

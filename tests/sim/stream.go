@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
 // messages are the messages of a stream of answers. They travel together, because a reader of such a stream
@@ -48,9 +49,12 @@ func (s *outgoing) SendMsg(m any) error {
 	return err
 }
 
-// NewStream implements grpc.ClientConnInterface: a line, or one request with many answers,
+// NewStream implements grpc.ClientConnInterface: a line, a stream to a store, or one request with many answers,
 // which travel together.
 func (c *conn) NewStream(ctx context.Context, desc *grpc.StreamDesc, name string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
+	if name == pb.Store_Stream_FullMethodName {
+		return c.lineTo(ctx)
+	}
 	if desc.ClientStreams {
 		end, err := c.open(ctx, name)
 		if err != nil {

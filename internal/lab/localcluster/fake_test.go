@@ -101,13 +101,14 @@ func fakeSupervise(f fakeFlags, args []string) error {
 	}
 }
 
+type fakeStore struct{ pb.UnimplementedStoreServer }
+
 type fakeDaemon struct {
-	pb.UnimplementedStoreServer
 	pb.UnimplementedAdminServer
 	pb.UnimplementedSequenceServer
 }
 
-func (fakeDaemon) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeReply, error) {
+func (fakeStore) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeReply, error) {
 	return &pb.DescribeReply{Voting: true, State: "voting"}, nil
 }
 
@@ -129,7 +130,7 @@ func fakeServe(f fakeFlags) error {
 		return err
 	}
 	srv := grpc.NewServer()
-	pb.RegisterStoreServer(srv, fakeDaemon{})
+	pb.RegisterStoreServer(srv, fakeStore{})
 	pb.RegisterAdminServer(srv, fakeDaemon{})
 	pb.RegisterSequenceServer(srv, fakeDaemon{})
 	signals := make(chan os.Signal, 1)

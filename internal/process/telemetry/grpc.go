@@ -44,13 +44,18 @@ func (c *Calls) Options() []grpc.ServerOption {
 func (c *Calls) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	begun := time.Now()
 	reply, err := next(ctx, req)
-	h, ok := c.took.Load(info.FullMethod)
-	if !ok {
-		h, _ = c.took.LoadOrStore(info.FullMethod, Durations())
-	}
-	h.(*Histogram).Observe(time.Since(begun))
-	c.end(info.FullMethod, err)
+	c.Count(info.FullMethod, time.Since(begun), err)
 	return reply, err
+}
+
+// Count counts a call of a method that has ended. Handlers of streams count the calls that their messages bring.
+func (c *Calls) Count(method string, took time.Duration, err error) {
+	h, ok := c.took.Load(method)
+	if !ok {
+		h, _ = c.took.LoadOrStore(method, Durations())
+	}
+	h.(*Histogram).Observe(took)
+	c.end(method, err)
 }
 
 func (c *Calls) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {

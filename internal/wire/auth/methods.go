@@ -122,6 +122,7 @@ var Methods = map[string]Access{
 	pb.Store_Read_FullMethodName:        session,
 	pb.Store_Prepare_FullMethodName:     writing,
 	pb.Store_Step_FullMethodName:        writing,
+	pb.Store_Stream_FullMethodName:      session, // the handler asks Speaks of its first message
 	pb.Store_Renew_FullMethodName:       writing,
 	pb.Store_Release_FullMethodName:     writing,
 	pb.Store_Adopt_FullMethodName:       {Roles: session.Roles, Change: listOf},    // an AllocSvr brings lists to stores that missed them

@@ -33,6 +33,8 @@ type seat struct {
 	conns  [2]*grpc.ClientConn
 	calls  pb.StoreClient
 	leases pb.StoreClient // Renew's own connection
+	lines  lines
+	alone  func(ctx context.Context) bool // of Alone; it may be nil
 }
 
 // Dial makes a client of the store at host:port without waiting for it. The options come
@@ -47,6 +49,11 @@ func Dial(addr string, opts ...grpc.DialOption) (*Client, error) {
 	opts = append([]grpc.DialOption{grpc.WithDefaultCallOptions(
 		grpc.MaxCallRecvMsgSize(storewire.MaxReply), grpc.MaxCallSendMsgSize(storewire.MaxRequest))}, opts...)
 	s := &seat{addr: addr}
+	for _, o := range opts {
+		if a, ok := o.(alone); ok {
+			s.alone = a.is
+		}
+	}
 	for i := range s.conns {
 		conn, err := rpc.Dial(addr, opts...)
 		if err != nil {
@@ -71,6 +78,7 @@ func (s *seat) client() *Client {
 }
 
 func (s *seat) close() error {
+	s.lines.close()
 	var errs []error
 	for _, conn := range s.conns {
 		if conn != nil {
@@ -111,8 +119,10 @@ func (c *Client) UUID() string {
 func (c *Client) Close() error { return c.at.Load().close() }
 
 // meant names the store in the call, once it is known.
-func (c *Client) meant(ctx context.Context) context.Context {
-	if uuid := c.UUID(); uuid != "" {
+func (c *Client) meant(ctx context.Context) context.Context { return meant(ctx, c.UUID()) }
+
+func meant(ctx context.Context, uuid string) context.Context {
+	if uuid != "" {
 		return metadata.AppendToOutgoingContext(ctx, storewire.StoreHeader, uuid)
 	}
 	return ctx
@@ -303,7 +313,11 @@ func (c *Client) Fill(ctx context.Context, ref quorum.Ref, by seq.Secret, states
 
 // Read implements quorum.Store.
 func (c *Client) Read(ctx context.Context, req quorum.ReadRequest) (quorum.Reply, error) {
-	reply, err := c.calls().Read(c.meant(ctx), storewire.ReadToProto(req))
+	at := c.at.Load()
+	reply, err := at.read(ctx, req)
+	if errors.Is(err, errCalls) {
+		reply, err = at.calls.Read(c.meant(ctx), storewire.ReadToProto(req))
+	}
 	// A read by prefix has as many results as there are registers.
 	return c.results("read", reply, err, len(req.Registers), len(req.Registers) == 0)
 }
@@ -316,7 +330,11 @@ func (c *Client) Prepare(ctx context.Context, req quorum.PrepareRequest) (quorum
 
 // Step implements quorum.Store.
 func (c *Client) Step(ctx context.Context, req quorum.StepRequest) (quorum.Reply, error) {
-	reply, err := c.calls().Step(c.meant(ctx), storewire.StepToProto(req))
+	at := c.at.Load()
+	reply, err := at.step(ctx, req, c.UUID())
+	if errors.Is(err, errCalls) {
+		reply, err = at.calls.Step(c.meant(ctx), storewire.StepToProto(req))
+	}
 	return c.results("step", reply, err, len(req.Items), false)
 }
 

@@ -49,8 +49,8 @@ func SecretFromProto(b []byte) (s seq.Secret) {
 	return s
 }
 
-// secretOf is the secret in a request: by its key alone, or by its node and seed.
-func secretOf(r interface {
+// SecretOf decodes the secret in a request: by its key alone, or by its node and seed.
+func SecretOf(r interface {
 	GetSecret() []byte
 	GetNode() string
 	GetSeed() []byte
@@ -63,9 +63,9 @@ func secretOf(r interface {
 	return s
 }
 
-// secretToProto are the fields of a secret. Its key goes also where the seed does, to
+// SecretToProto encodes the fields of a secret. Its key goes also where the seed does, to
 // stores of v0.1.0.
-func secretToProto(s seq.Secret) (key []byte, node string, seed []byte) {
+func SecretToProto(s seq.Secret) (key []byte, node string, seed []byte) {
 	k := s.Key()
 	if s.Node != "" {
 		seed = s.Seed[:]
@@ -111,7 +111,7 @@ func ReadFromProto(r *pb.ReadRequest) (out quorum.ReadRequest, err error) {
 // PrepareToProto encodes a PrepareRequest.
 func PrepareToProto(r quorum.PrepareRequest) *pb.PrepareRequest {
 	out := &pb.PrepareRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session), Preempt: r.Preempt}
-	out.Secret, out.Node, out.Seed = secretToProto(r.Secret)
+	out.Secret, out.Node, out.Seed = SecretToProto(r.Secret)
 	// Sections are never made on demand, so that Create is nothing to them.
 	if c := sections(len(r.Items), func(i int) seq.Register { return r.Items[i].Register }); c != nil {
 		c.Rounds = column(len(r.Items), func(i int) uint64 { return r.Items[i].Round })
@@ -126,7 +126,7 @@ func PrepareToProto(r quorum.PrepareRequest) *pb.PrepareRequest {
 
 // PrepareFromProto decodes a PrepareRequest; seq.ErrBadBatch for one that is not sound.
 func PrepareFromProto(r *pb.PrepareRequest) (out quorum.PrepareRequest, err error) {
-	out = quorum.PrepareRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: secretOf(r), Preempt: r.GetPreempt()}
+	out = quorum.PrepareRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: SecretOf(r), Preempt: r.GetPreempt()}
 	if c := r.GetColumns(); c != nil {
 		out.Items, err = sectionItems(c, func(reg seq.Register, round, _ uint64) quorum.PrepareItem {
 			return quorum.PrepareItem{Register: reg, Round: round}
@@ -142,7 +142,7 @@ func PrepareFromProto(r *pb.PrepareRequest) (out quorum.PrepareRequest, err erro
 // StepToProto encodes a StepRequest. Payloads are shared, not copied.
 func StepToProto(r quorum.StepRequest) *pb.StepRequest {
 	out := &pb.StepRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session)}
-	out.Secret, out.Node, out.Seed = secretToProto(r.Secret)
+	out.Secret, out.Node, out.Seed = SecretToProto(r.Secret)
 	if c := stepColumns(r.Items); c != nil {
 		out.Columns = c
 		return out
@@ -170,7 +170,7 @@ func stepColumns(items []quorum.StepItem) *pb.SectionColumns {
 // StepFromProto decodes a StepRequest; seq.ErrBadBatch for one that is not sound.
 // Payloads are shared, not copied.
 func StepFromProto(r *pb.StepRequest) (out quorum.StepRequest, err error) {
-	out = quorum.StepRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: secretOf(r)}
+	out = quorum.StepRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: SecretOf(r)}
 	if c := r.GetColumns(); c != nil {
 		out.Items, err = sectionItems(c, func(reg seq.Register, round, max uint64) quorum.StepItem {
 			return quorum.StepItem{Register: reg, Round: round, Max: max}
@@ -203,7 +203,7 @@ func RenewToProto(r quorum.RenewRequest) *pb.RenewRequest {
 		AttachColumns: leaseColumns(r.Attach), DropColumns: leaseColumns(r.Drop),
 		Attached: r.Attached, Number: r.Number, Seen: claimsToProto(r.Seen), Nonce: r.Nonce, Fellows: claimsToProto(r.Fellows),
 	}
-	out.Secret, out.Node, out.Seed = secretToProto(r.Secret)
+	out.Secret, out.Node, out.Seed = SecretToProto(r.Secret)
 	if out.AttachColumns == nil {
 		out.Attach = leasesToProto(r.Attach)
 	}
@@ -216,7 +216,7 @@ func RenewToProto(r quorum.RenewRequest) *pb.RenewRequest {
 // RenewFromProto decodes a RenewRequest; seq.ErrBadBatch for one that is not sound.
 func RenewFromProto(r *pb.RenewRequest) (out quorum.RenewRequest, err error) {
 	out = quorum.RenewRequest{
-		Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: secretOf(r), Name: r.GetName(), Addr: r.GetAddr(),
+		Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: SecretOf(r), Name: r.GetName(), Addr: r.GetAddr(),
 		Lease:    duration(r.GetLeaseUs()),
 		Attached: r.GetAttached(), Number: r.GetNumber(), Seen: ClaimsFromProto(r.GetSeen()), Nonce: r.GetNonce(), Fellows: ClaimsFromProto(r.GetFellows()),
 	}
@@ -230,7 +230,7 @@ func RenewFromProto(r *pb.RenewRequest) (out quorum.RenewRequest, err error) {
 // ReleaseToProto encodes a ReleaseRequest.
 func ReleaseToProto(r quorum.ReleaseRequest) *pb.ReleaseRequest {
 	out := &pb.ReleaseRequest{Ref: RefToProto(r.Ref), Session: uint64(r.Session), Columns: leaseColumns(r.Items), All: r.All, To: uint64(r.To)}
-	out.Secret, out.Node, out.Seed = secretToProto(r.Secret)
+	out.Secret, out.Node, out.Seed = SecretToProto(r.Secret)
 	if out.Columns == nil {
 		out.Items = leasesToProto(r.Items)
 	}
@@ -239,7 +239,7 @@ func ReleaseToProto(r quorum.ReleaseRequest) *pb.ReleaseRequest {
 
 // ReleaseFromProto decodes a ReleaseRequest; seq.ErrBadBatch for one that is not sound.
 func ReleaseFromProto(r *pb.ReleaseRequest) (out quorum.ReleaseRequest, err error) {
-	out = quorum.ReleaseRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: secretOf(r), All: r.GetAll(), To: seq.Session(r.GetTo())}
+	out = quorum.ReleaseRequest{Ref: RefFromProto(r.GetRef()), Session: seq.Session(r.GetSession()), Secret: SecretOf(r), All: r.GetAll(), To: seq.Session(r.GetTo())}
 	out.Items, err = leaseItems(r.GetColumns(), r.GetItems())
 	return out, err
 }

@@ -2511,6 +2511,288 @@ func (x *ResultsReply) GetStartSeal() []byte {
 	return nil
 }
 
+// StoreCall is one call on a Stream.
+type StoreCall struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Id        uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`                                // above all ids before it on the stream
+	TimeoutUs uint64                 `protobuf:"varint,2,opt,name=timeout_us,json=timeoutUs,proto3" json:"timeout_us,omitempty"` // from its arrival: a step that has not begun by then is dropped; 0: none
+	// Types that are valid to be assigned to Call:
+	//
+	//	*StoreCall_Read
+	//	*StoreCall_Step
+	Call          isStoreCall_Call `protobuf_oneof:"call"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoreCall) Reset() {
+	*x = StoreCall{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoreCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoreCall) ProtoMessage() {}
+
+func (x *StoreCall) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoreCall.ProtoReflect.Descriptor instead.
+func (*StoreCall) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *StoreCall) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *StoreCall) GetTimeoutUs() uint64 {
+	if x != nil {
+		return x.TimeoutUs
+	}
+	return 0
+}
+
+func (x *StoreCall) GetCall() isStoreCall_Call {
+	if x != nil {
+		return x.Call
+	}
+	return nil
+}
+
+func (x *StoreCall) GetRead() *ReadRequest {
+	if x != nil {
+		if x, ok := x.Call.(*StoreCall_Read); ok {
+			return x.Read
+		}
+	}
+	return nil
+}
+
+func (x *StoreCall) GetStep() *StepRequest {
+	if x != nil {
+		if x, ok := x.Call.(*StoreCall_Step); ok {
+			return x.Step
+		}
+	}
+	return nil
+}
+
+type isStoreCall_Call interface {
+	isStoreCall_Call()
+}
+
+type StoreCall_Read struct {
+	Read *ReadRequest `protobuf:"bytes,3,opt,name=read,proto3,oneof"` // neither of a prefix nor with copies
+}
+
+type StoreCall_Step struct {
+	Step *StepRequest `protobuf:"bytes,4,opt,name=step,proto3,oneof"` // of the stream's session, without its secret
+}
+
+func (*StoreCall_Read) isStoreCall_Call() {}
+
+func (*StoreCall_Step) isStoreCall_Call() {}
+
+// StoreCalls are calls that leave at one moment.
+type StoreCalls struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Calls         []*StoreCall           `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
+	Session       uint64                 `protobuf:"fixed64,2,opt,name=session,proto3" json:"session,omitempty"` // of the stream; with secret, node and seed as in a Prepare: the first message only
+	Secret        []byte                 `protobuf:"bytes,3,opt,name=secret,proto3" json:"secret,omitempty"`
+	Node          string                 `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
+	Seed          []byte                 `protobuf:"bytes,5,opt,name=seed,proto3" json:"seed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoreCalls) Reset() {
+	*x = StoreCalls{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoreCalls) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoreCalls) ProtoMessage() {}
+
+func (x *StoreCalls) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoreCalls.ProtoReflect.Descriptor instead.
+func (*StoreCalls) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *StoreCalls) GetCalls() []*StoreCall {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+func (x *StoreCalls) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *StoreCalls) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
+func (x *StoreCalls) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *StoreCalls) GetSeed() []byte {
+	if x != nil {
+		return x.Seed
+	}
+	return nil
+}
+
+// StoreAnswer answers the call of its id.
+type StoreAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Reply         *ResultsReply          `protobuf:"bytes,2,opt,name=reply,proto3" json:"reply,omitempty"`
+	Error         *KeyError              `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"` // instead of reply
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoreAnswer) Reset() {
+	*x = StoreAnswer{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoreAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoreAnswer) ProtoMessage() {}
+
+func (x *StoreAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoreAnswer.ProtoReflect.Descriptor instead.
+func (*StoreAnswer) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *StoreAnswer) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *StoreAnswer) GetReply() *ResultsReply {
+	if x != nil {
+		return x.Reply
+	}
+	return nil
+}
+
+func (x *StoreAnswer) GetError() *KeyError {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+// StoreAnswers are answers that leave at one moment.
+type StoreAnswers struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Answers       []*StoreAnswer         `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoreAnswers) Reset() {
+	*x = StoreAnswers{}
+	mi := &file_seqsvr_v1_store_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoreAnswers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoreAnswers) ProtoMessage() {}
+
+func (x *StoreAnswers) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_store_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoreAnswers.ProtoReflect.Descriptor instead.
+func (*StoreAnswers) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *StoreAnswers) GetAnswers() []*StoreAnswer {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
 type LeaseItem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Register      []byte                 `protobuf:"bytes,1,opt,name=register,proto3" json:"register,omitempty"`
@@ -2522,7 +2804,7 @@ type LeaseItem struct {
 
 func (x *LeaseItem) Reset() {
 	*x = LeaseItem{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2534,7 +2816,7 @@ func (x *LeaseItem) String() string {
 func (*LeaseItem) ProtoMessage() {}
 
 func (x *LeaseItem) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[27]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2547,7 +2829,7 @@ func (x *LeaseItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseItem.ProtoReflect.Descriptor instead.
 func (*LeaseItem) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{27}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *LeaseItem) GetRegister() []byte {
@@ -2596,7 +2878,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2608,7 +2890,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[28]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2621,7 +2903,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{28}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RenewRequest) GetRef() *Ref {
@@ -2757,7 +3039,7 @@ type SessionInfo struct {
 
 func (x *SessionInfo) Reset() {
 	*x = SessionInfo{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[29]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2769,7 +3051,7 @@ func (x *SessionInfo) String() string {
 func (*SessionInfo) ProtoMessage() {}
 
 func (x *SessionInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[29]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2782,7 +3064,7 @@ func (x *SessionInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionInfo.ProtoReflect.Descriptor instead.
 func (*SessionInfo) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{29}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SessionInfo) GetSession() uint64 {
@@ -2855,7 +3137,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[30]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2867,7 +3149,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[30]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2880,7 +3162,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{30}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RenewReply) GetStoreUuid() string {
@@ -3005,7 +3287,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[31]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3017,7 +3299,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[31]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3030,7 +3312,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{31}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ReleaseRequest) GetRef() *Ref {
@@ -3106,7 +3388,7 @@ type ReleaseReply struct {
 
 func (x *ReleaseReply) Reset() {
 	*x = ReleaseReply{}
-	mi := &file_seqsvr_v1_store_proto_msgTypes[32]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3118,7 +3400,7 @@ func (x *ReleaseReply) String() string {
 func (*ReleaseReply) ProtoMessage() {}
 
 func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_store_proto_msgTypes[32]
+	mi := &file_seqsvr_v1_store_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3131,7 +3413,7 @@ func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReply.ProtoReflect.Descriptor instead.
 func (*ReleaseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{32}
+	return file_seqsvr_v1_store_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ReleaseReply) GetStoreUuid() string {
@@ -3152,7 +3434,7 @@ var File_seqsvr_v1_store_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\n" +
-	"\x15seqsvr/v1/store.proto\x12\tseqsvr.v1\x1a\x15seqsvr/v1/route.proto\"\x82\x01\n" +
+	"\x15seqsvr/v1/store.proto\x12\tseqsvr.v1\x1a\x15seqsvr/v1/route.proto\x1a\x18seqsvr/v1/sequence.proto\"\x82\x01\n" +
 	"\x03Ref\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x10\n" +
@@ -3378,7 +3660,27 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x04seal\x18\x06 \x01(\fR\x04seal\x12\x14\n" +
 	"\x05start\x18\a \x01(\x06R\x05start\x12\x1d\n" +
 	"\n" +
-	"start_seal\x18\b \x01(\fR\tstartSeal\"Q\n" +
+	"start_seal\x18\b \x01(\fR\tstartSeal\"\x9e\x01\n" +
+	"\tStoreCall\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1d\n" +
+	"\n" +
+	"timeout_us\x18\x02 \x01(\x04R\ttimeoutUs\x12,\n" +
+	"\x04read\x18\x03 \x01(\v2\x16.seqsvr.v1.ReadRequestH\x00R\x04read\x12,\n" +
+	"\x04step\x18\x04 \x01(\v2\x16.seqsvr.v1.StepRequestH\x00R\x04stepB\x06\n" +
+	"\x04call\"\x92\x01\n" +
+	"\n" +
+	"StoreCalls\x12*\n" +
+	"\x05calls\x18\x01 \x03(\v2\x14.seqsvr.v1.StoreCallR\x05calls\x12\x18\n" +
+	"\asession\x18\x02 \x01(\x06R\asession\x12\x16\n" +
+	"\x06secret\x18\x03 \x01(\fR\x06secret\x12\x12\n" +
+	"\x04node\x18\x04 \x01(\tR\x04node\x12\x12\n" +
+	"\x04seed\x18\x05 \x01(\fR\x04seed\"w\n" +
+	"\vStoreAnswer\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12-\n" +
+	"\x05reply\x18\x02 \x01(\v2\x17.seqsvr.v1.ResultsReplyR\x05reply\x12)\n" +
+	"\x05error\x18\x03 \x01(\v2\x13.seqsvr.v1.KeyErrorR\x05error\"@\n" +
+	"\fStoreAnswers\x120\n" +
+	"\aanswers\x18\x01 \x03(\v2\x16.seqsvr.v1.StoreAnswerR\aanswers\"Q\n" +
 	"\tLeaseItem\x12\x1a\n" +
 	"\bregister\x18\x01 \x01(\fR\bregister\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x12\n" +
@@ -3462,14 +3764,15 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x0fVERDICT_UNKNOWN\x10\x05\x12\x13\n" +
 	"\x0fVERDICT_REFUSED\x10\x06\x12\x10\n" +
 	"\fVERDICT_FULL\x10\a\x12\x15\n" +
-	"\x11VERDICT_ELSEWHERE\x10\b2\xd8\x06\n" +
+	"\x11VERDICT_ELSEWHERE\x10\b2\x96\a\n" +
 	"\x05Store\x12@\n" +
 	"\bDescribe\x12\x1a.seqsvr.v1.DescribeRequest\x1a\x18.seqsvr.v1.DescribeReply\x128\n" +
 	"\x04Bind\x12\x16.seqsvr.v1.BindRequest\x1a\x18.seqsvr.v1.DescribeReply\x12:\n" +
 	"\x05Vouch\x12\x17.seqsvr.v1.VouchRequest\x1a\x18.seqsvr.v1.DescribeReply\x127\n" +
 	"\x04Read\x12\x16.seqsvr.v1.ReadRequest\x1a\x17.seqsvr.v1.ResultsReply\x12=\n" +
 	"\aPrepare\x12\x19.seqsvr.v1.PrepareRequest\x1a\x17.seqsvr.v1.ResultsReply\x127\n" +
-	"\x04Step\x12\x16.seqsvr.v1.StepRequest\x1a\x17.seqsvr.v1.ResultsReply\x127\n" +
+	"\x04Step\x12\x16.seqsvr.v1.StepRequest\x1a\x17.seqsvr.v1.ResultsReply\x12<\n" +
+	"\x06Stream\x12\x15.seqsvr.v1.StoreCalls\x1a\x17.seqsvr.v1.StoreAnswers(\x010\x01\x127\n" +
 	"\x05Renew\x12\x17.seqsvr.v1.RenewRequest\x1a\x15.seqsvr.v1.RenewReply\x12=\n" +
 	"\aRelease\x12\x19.seqsvr.v1.ReleaseRequest\x1a\x17.seqsvr.v1.ReleaseReply\x12:\n" +
 	"\x05Adopt\x12\x17.seqsvr.v1.AdoptRequest\x1a\x18.seqsvr.v1.DescribeReply\x12<\n" +
@@ -3494,7 +3797,7 @@ func file_seqsvr_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_seqsvr_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_seqsvr_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_seqsvr_v1_store_proto_goTypes = []any{
 	(BindStep)(0),              // 0: seqsvr.v1.BindStep
 	(Verdict)(0),               // 1: seqsvr.v1.Verdict
@@ -3525,21 +3828,26 @@ var file_seqsvr_v1_store_proto_goTypes = []any{
 	(*StepItem)(nil),           // 26: seqsvr.v1.StepItem
 	(*StepRequest)(nil),        // 27: seqsvr.v1.StepRequest
 	(*ResultsReply)(nil),       // 28: seqsvr.v1.ResultsReply
-	(*LeaseItem)(nil),          // 29: seqsvr.v1.LeaseItem
-	(*RenewRequest)(nil),       // 30: seqsvr.v1.RenewRequest
-	(*SessionInfo)(nil),        // 31: seqsvr.v1.SessionInfo
-	(*RenewReply)(nil),         // 32: seqsvr.v1.RenewReply
-	(*ReleaseRequest)(nil),     // 33: seqsvr.v1.ReleaseRequest
-	(*ReleaseReply)(nil),       // 34: seqsvr.v1.ReleaseReply
-	(*Incarnation)(nil),        // 35: seqsvr.v1.Incarnation
-	(*Mapping)(nil),            // 36: seqsvr.v1.Mapping
-	(*Refusal)(nil),            // 37: seqsvr.v1.Refusal
+	(*StoreCall)(nil),          // 29: seqsvr.v1.StoreCall
+	(*StoreCalls)(nil),         // 30: seqsvr.v1.StoreCalls
+	(*StoreAnswer)(nil),        // 31: seqsvr.v1.StoreAnswer
+	(*StoreAnswers)(nil),       // 32: seqsvr.v1.StoreAnswers
+	(*LeaseItem)(nil),          // 33: seqsvr.v1.LeaseItem
+	(*RenewRequest)(nil),       // 34: seqsvr.v1.RenewRequest
+	(*SessionInfo)(nil),        // 35: seqsvr.v1.SessionInfo
+	(*RenewReply)(nil),         // 36: seqsvr.v1.RenewReply
+	(*ReleaseRequest)(nil),     // 37: seqsvr.v1.ReleaseRequest
+	(*ReleaseReply)(nil),       // 38: seqsvr.v1.ReleaseReply
+	(*Incarnation)(nil),        // 39: seqsvr.v1.Incarnation
+	(*Mapping)(nil),            // 40: seqsvr.v1.Mapping
+	(*Refusal)(nil),            // 41: seqsvr.v1.Refusal
+	(*KeyError)(nil),           // 42: seqsvr.v1.KeyError
 }
 var file_seqsvr_v1_store_proto_depIdxs = []int32{
 	4,  // 0: seqsvr.v1.MemberList.members:type_name -> seqsvr.v1.StoreMember
-	35, // 1: seqsvr.v1.MemberList.incarnation:type_name -> seqsvr.v1.Incarnation
+	39, // 1: seqsvr.v1.MemberList.incarnation:type_name -> seqsvr.v1.Incarnation
 	6,  // 2: seqsvr.v1.VouchRequest.claims:type_name -> seqsvr.v1.StoreClaim
-	36, // 3: seqsvr.v1.ExtendRequest.mapping:type_name -> seqsvr.v1.Mapping
+	40, // 3: seqsvr.v1.ExtendRequest.mapping:type_name -> seqsvr.v1.Mapping
 	5,  // 4: seqsvr.v1.AdoptRequest.list:type_name -> seqsvr.v1.MemberList
 	2,  // 5: seqsvr.v1.DumpRequest.ref:type_name -> seqsvr.v1.Ref
 	19, // 6: seqsvr.v1.DumpReply.store:type_name -> seqsvr.v1.DescribeReply
@@ -3549,12 +3857,12 @@ var file_seqsvr_v1_store_proto_depIdxs = []int32{
 	4,  // 10: seqsvr.v1.BindRequest.members:type_name -> seqsvr.v1.StoreMember
 	0,  // 11: seqsvr.v1.BindRequest.step:type_name -> seqsvr.v1.BindStep
 	2,  // 12: seqsvr.v1.DescribeReply.ref:type_name -> seqsvr.v1.Ref
-	36, // 13: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
+	40, // 13: seqsvr.v1.DescribeReply.mapping:type_name -> seqsvr.v1.Mapping
 	4,  // 14: seqsvr.v1.DescribeReply.members:type_name -> seqsvr.v1.StoreMember
 	6,  // 15: seqsvr.v1.DescribeReply.remembered:type_name -> seqsvr.v1.StoreClaim
 	17, // 16: seqsvr.v1.DescribeReply.kept_out:type_name -> seqsvr.v1.KeptOut
-	37, // 17: seqsvr.v1.DescribeReply.refused:type_name -> seqsvr.v1.Refusal
-	35, // 18: seqsvr.v1.DescribeReply.incarnation:type_name -> seqsvr.v1.Incarnation
+	41, // 17: seqsvr.v1.DescribeReply.refused:type_name -> seqsvr.v1.Refusal
+	39, // 18: seqsvr.v1.DescribeReply.incarnation:type_name -> seqsvr.v1.Incarnation
 	1,  // 19: seqsvr.v1.Result.verdict:type_name -> seqsvr.v1.Verdict
 	2,  // 20: seqsvr.v1.ReadRequest.ref:type_name -> seqsvr.v1.Ref
 	21, // 21: seqsvr.v1.ReadRequest.columns:type_name -> seqsvr.v1.SectionColumns
@@ -3566,53 +3874,61 @@ var file_seqsvr_v1_store_proto_depIdxs = []int32{
 	21, // 27: seqsvr.v1.StepRequest.columns:type_name -> seqsvr.v1.SectionColumns
 	20, // 28: seqsvr.v1.ResultsReply.results:type_name -> seqsvr.v1.Result
 	22, // 29: seqsvr.v1.ResultsReply.columns:type_name -> seqsvr.v1.ResultColumns
-	2,  // 30: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
-	29, // 31: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
-	29, // 32: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
-	21, // 33: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
-	21, // 34: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
-	6,  // 35: seqsvr.v1.RenewRequest.seen:type_name -> seqsvr.v1.StoreClaim
-	6,  // 36: seqsvr.v1.RenewRequest.fellows:type_name -> seqsvr.v1.StoreClaim
-	29, // 37: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
-	29, // 38: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
-	31, // 39: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
-	6,  // 40: seqsvr.v1.RenewReply.remembered:type_name -> seqsvr.v1.StoreClaim
-	2,  // 41: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
-	29, // 42: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
-	21, // 43: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
-	3,  // 44: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
-	15, // 45: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
-	7,  // 46: seqsvr.v1.Store.Vouch:input_type -> seqsvr.v1.VouchRequest
-	23, // 47: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
-	25, // 48: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
-	27, // 49: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
-	30, // 50: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
-	33, // 51: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
-	9,  // 52: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
-	8,  // 53: seqsvr.v1.Store.Extend:input_type -> seqsvr.v1.ExtendRequest
-	11, // 54: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
-	13, // 55: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
-	18, // 56: seqsvr.v1.Store.WindowsOver:input_type -> seqsvr.v1.WindowsOverRequest
-	16, // 57: seqsvr.v1.Store.Require:input_type -> seqsvr.v1.RequireRequest
-	19, // 58: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
-	19, // 59: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
-	19, // 60: seqsvr.v1.Store.Vouch:output_type -> seqsvr.v1.DescribeReply
-	28, // 61: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
-	28, // 62: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
-	28, // 63: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
-	32, // 64: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
-	34, // 65: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
-	19, // 66: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
-	19, // 67: seqsvr.v1.Store.Extend:output_type -> seqsvr.v1.DescribeReply
-	12, // 68: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
-	14, // 69: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
-	19, // 70: seqsvr.v1.Store.WindowsOver:output_type -> seqsvr.v1.DescribeReply
-	19, // 71: seqsvr.v1.Store.Require:output_type -> seqsvr.v1.DescribeReply
-	58, // [58:72] is the sub-list for method output_type
-	44, // [44:58] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	23, // 30: seqsvr.v1.StoreCall.read:type_name -> seqsvr.v1.ReadRequest
+	27, // 31: seqsvr.v1.StoreCall.step:type_name -> seqsvr.v1.StepRequest
+	29, // 32: seqsvr.v1.StoreCalls.calls:type_name -> seqsvr.v1.StoreCall
+	28, // 33: seqsvr.v1.StoreAnswer.reply:type_name -> seqsvr.v1.ResultsReply
+	42, // 34: seqsvr.v1.StoreAnswer.error:type_name -> seqsvr.v1.KeyError
+	31, // 35: seqsvr.v1.StoreAnswers.answers:type_name -> seqsvr.v1.StoreAnswer
+	2,  // 36: seqsvr.v1.RenewRequest.ref:type_name -> seqsvr.v1.Ref
+	33, // 37: seqsvr.v1.RenewRequest.attach:type_name -> seqsvr.v1.LeaseItem
+	33, // 38: seqsvr.v1.RenewRequest.drop:type_name -> seqsvr.v1.LeaseItem
+	21, // 39: seqsvr.v1.RenewRequest.attach_columns:type_name -> seqsvr.v1.SectionColumns
+	21, // 40: seqsvr.v1.RenewRequest.drop_columns:type_name -> seqsvr.v1.SectionColumns
+	6,  // 41: seqsvr.v1.RenewRequest.seen:type_name -> seqsvr.v1.StoreClaim
+	6,  // 42: seqsvr.v1.RenewRequest.fellows:type_name -> seqsvr.v1.StoreClaim
+	33, // 43: seqsvr.v1.RenewReply.lost:type_name -> seqsvr.v1.LeaseItem
+	33, // 44: seqsvr.v1.RenewReply.refused:type_name -> seqsvr.v1.LeaseItem
+	35, // 45: seqsvr.v1.RenewReply.sessions:type_name -> seqsvr.v1.SessionInfo
+	6,  // 46: seqsvr.v1.RenewReply.remembered:type_name -> seqsvr.v1.StoreClaim
+	2,  // 47: seqsvr.v1.ReleaseRequest.ref:type_name -> seqsvr.v1.Ref
+	33, // 48: seqsvr.v1.ReleaseRequest.items:type_name -> seqsvr.v1.LeaseItem
+	21, // 49: seqsvr.v1.ReleaseRequest.columns:type_name -> seqsvr.v1.SectionColumns
+	3,  // 50: seqsvr.v1.Store.Describe:input_type -> seqsvr.v1.DescribeRequest
+	15, // 51: seqsvr.v1.Store.Bind:input_type -> seqsvr.v1.BindRequest
+	7,  // 52: seqsvr.v1.Store.Vouch:input_type -> seqsvr.v1.VouchRequest
+	23, // 53: seqsvr.v1.Store.Read:input_type -> seqsvr.v1.ReadRequest
+	25, // 54: seqsvr.v1.Store.Prepare:input_type -> seqsvr.v1.PrepareRequest
+	27, // 55: seqsvr.v1.Store.Step:input_type -> seqsvr.v1.StepRequest
+	30, // 56: seqsvr.v1.Store.Stream:input_type -> seqsvr.v1.StoreCalls
+	34, // 57: seqsvr.v1.Store.Renew:input_type -> seqsvr.v1.RenewRequest
+	37, // 58: seqsvr.v1.Store.Release:input_type -> seqsvr.v1.ReleaseRequest
+	9,  // 59: seqsvr.v1.Store.Adopt:input_type -> seqsvr.v1.AdoptRequest
+	8,  // 60: seqsvr.v1.Store.Extend:input_type -> seqsvr.v1.ExtendRequest
+	11, // 61: seqsvr.v1.Store.Dump:input_type -> seqsvr.v1.DumpRequest
+	13, // 62: seqsvr.v1.Store.Fill:input_type -> seqsvr.v1.FillRequest
+	18, // 63: seqsvr.v1.Store.WindowsOver:input_type -> seqsvr.v1.WindowsOverRequest
+	16, // 64: seqsvr.v1.Store.Require:input_type -> seqsvr.v1.RequireRequest
+	19, // 65: seqsvr.v1.Store.Describe:output_type -> seqsvr.v1.DescribeReply
+	19, // 66: seqsvr.v1.Store.Bind:output_type -> seqsvr.v1.DescribeReply
+	19, // 67: seqsvr.v1.Store.Vouch:output_type -> seqsvr.v1.DescribeReply
+	28, // 68: seqsvr.v1.Store.Read:output_type -> seqsvr.v1.ResultsReply
+	28, // 69: seqsvr.v1.Store.Prepare:output_type -> seqsvr.v1.ResultsReply
+	28, // 70: seqsvr.v1.Store.Step:output_type -> seqsvr.v1.ResultsReply
+	32, // 71: seqsvr.v1.Store.Stream:output_type -> seqsvr.v1.StoreAnswers
+	36, // 72: seqsvr.v1.Store.Renew:output_type -> seqsvr.v1.RenewReply
+	38, // 73: seqsvr.v1.Store.Release:output_type -> seqsvr.v1.ReleaseReply
+	19, // 74: seqsvr.v1.Store.Adopt:output_type -> seqsvr.v1.DescribeReply
+	19, // 75: seqsvr.v1.Store.Extend:output_type -> seqsvr.v1.DescribeReply
+	12, // 76: seqsvr.v1.Store.Dump:output_type -> seqsvr.v1.DumpReply
+	14, // 77: seqsvr.v1.Store.Fill:output_type -> seqsvr.v1.FillReply
+	19, // 78: seqsvr.v1.Store.WindowsOver:output_type -> seqsvr.v1.DescribeReply
+	19, // 79: seqsvr.v1.Store.Require:output_type -> seqsvr.v1.DescribeReply
+	65, // [65:80] is the sub-list for method output_type
+	50, // [50:65] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_store_proto_init() }
@@ -3621,13 +3937,18 @@ func file_seqsvr_v1_store_proto_init() {
 		return
 	}
 	file_seqsvr_v1_route_proto_init()
+	file_seqsvr_v1_sequence_proto_init()
+	file_seqsvr_v1_store_proto_msgTypes[27].OneofWrappers = []any{
+		(*StoreCall_Read)(nil),
+		(*StoreCall_Step)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_store_proto_rawDesc), len(file_seqsvr_v1_store_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   33,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,6 +25,7 @@ const (
 	Store_Read_FullMethodName        = "/seqsvr.v1.Store/Read"
 	Store_Prepare_FullMethodName     = "/seqsvr.v1.Store/Prepare"
 	Store_Step_FullMethodName        = "/seqsvr.v1.Store/Step"
+	Store_Stream_FullMethodName      = "/seqsvr.v1.Store/Stream"
 	Store_Renew_FullMethodName       = "/seqsvr.v1.Store/Renew"
 	Store_Release_FullMethodName     = "/seqsvr.v1.Store/Release"
 	Store_Adopt_FullMethodName       = "/seqsvr.v1.Store/Adopt"
@@ -59,6 +60,10 @@ type StoreClient interface {
 	Prepare(ctx context.Context, in *PrepareRequest, opts ...grpc.CallOption) (*ResultsReply, error)
 	// Step accepts a new max, and a document's payload: durable, before the answer.
 	Step(ctx context.Context, in *StepRequest, opts ...grpc.CallOption) (*ResultsReply, error)
+	// Stream carries the reads and steps of one session, in the place of a call each. Each call on it is
+	// answered as its method answers; answers come in any order. A stream that ends leaves the steps
+	// without an answer unknown, as calls that timed out are.
+	Stream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StoreCalls, StoreAnswers], error)
 	// Renew extends a session's lease. No fsync.
 	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewReply, error)
 	// Release drops a session's lease of registers, or all of them. No fsync.
@@ -155,6 +160,19 @@ func (c *storeClient) Step(ctx context.Context, in *StepRequest, opts ...grpc.Ca
 	return out, nil
 }
 
+func (c *storeClient) Stream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StoreCalls, StoreAnswers], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Store_ServiceDesc.Streams[0], Store_Stream_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[StoreCalls, StoreAnswers]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Store_StreamClient = grpc.BidiStreamingClient[StoreCalls, StoreAnswers]
+
 func (c *storeClient) Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RenewReply)
@@ -197,7 +215,7 @@ func (c *storeClient) Extend(ctx context.Context, in *ExtendRequest, opts ...grp
 
 func (c *storeClient) Dump(ctx context.Context, in *DumpRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DumpReply], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Store_ServiceDesc.Streams[0], Store_Dump_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Store_ServiceDesc.Streams[1], Store_Dump_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -268,6 +286,10 @@ type StoreServer interface {
 	Prepare(context.Context, *PrepareRequest) (*ResultsReply, error)
 	// Step accepts a new max, and a document's payload: durable, before the answer.
 	Step(context.Context, *StepRequest) (*ResultsReply, error)
+	// Stream carries the reads and steps of one session, in the place of a call each. Each call on it is
+	// answered as its method answers; answers come in any order. A stream that ends leaves the steps
+	// without an answer unknown, as calls that timed out are.
+	Stream(grpc.BidiStreamingServer[StoreCalls, StoreAnswers]) error
 	// Renew extends a session's lease. No fsync.
 	Renew(context.Context, *RenewRequest) (*RenewReply, error)
 	// Release drops a session's lease of registers, or all of them. No fsync.
@@ -321,6 +343,9 @@ func (UnimplementedStoreServer) Prepare(context.Context, *PrepareRequest) (*Resu
 }
 func (UnimplementedStoreServer) Step(context.Context, *StepRequest) (*ResultsReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Step not implemented")
+}
+func (UnimplementedStoreServer) Stream(grpc.BidiStreamingServer[StoreCalls, StoreAnswers]) error {
+	return status.Error(codes.Unimplemented, "method Stream not implemented")
 }
 func (UnimplementedStoreServer) Renew(context.Context, *RenewRequest) (*RenewReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Renew not implemented")
@@ -474,6 +499,13 @@ func _Store_Step_Handler(srv interface{}, ctx context.Context, dec func(interfac
 	}
 	return interceptor(ctx, in, info, handler)
 }
+
+func _Store_Stream_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(StoreServer).Stream(&grpc.GenericServerStream[StoreCalls, StoreAnswers]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Store_StreamServer = grpc.BidiStreamingServer[StoreCalls, StoreAnswers]
 
 func _Store_Renew_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RenewRequest)
@@ -673,6 +705,12 @@ var Store_ServiceDesc = grpc.ServiceDesc{
 		},
 	},
 	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Stream",
+			Handler:       _Store_Stream_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
 		{
 			StreamName:    "Dump",
 			Handler:       _Store_Dump_Handler,

@@ -107,7 +107,7 @@ func (f *field) prepare(ctx context.Context, b *build) error {
 	}
 	if len(wanted(ownSubjects(nil)))+len(wanted(frontSubjects(nil))) > 0 {
 		say("starting 3 stores, 1 allocator, 1 router of %s", b.name)
-		c, err := own.Start(ctx, filepath.Join(b.root, "bin"), filepath.Join(dir, "cluster"), own.Size{Stores: 3, Allocs: 1, Exact: slices.ContainsFunc(wanted(ownSubjects(nil)), isExact)})
+		c, err := own.Start(ctx, filepath.Join(b.root, "bin"), filepath.Join(dir, "cluster"), own.Size{Stores: 3, Allocs: 1, Modes: slices.ContainsFunc(wanted(ownSubjects(nil)), hasMode)})
 		if err != nil {
 			return err
 		}
@@ -187,5 +187,7 @@ func compare(out io.Writer, revision string, pairs []pair) error {
 	return w.Flush()
 }
 
-// isExact says whether a subject needs an exact space, which builds before v0.2 do not know.
-func isExact(s subject) bool { return strings.HasPrefix(s.ID, "exact/") }
+// hasMode says whether a subject needs an exact or a strict space, which builds before v0.2 do not know.
+func hasMode(s subject) bool {
+	return strings.HasPrefix(s.ID, "exact/") || strings.HasPrefix(s.ID, "strict/")
+}

@@ -144,7 +144,7 @@ func (f *field) start(ctx context.Context, bin string) error {
 	}
 	if needed {
 		say("starting 3 stores, 1 allocator, 1 router")
-		c, err := own.Start(ctx, bin, filepath.Join(f.dir, "cluster"), own.Size{Stores: 3, Allocs: 1, Exact: true})
+		c, err := own.Start(ctx, bin, filepath.Join(f.dir, "cluster"), own.Size{Stores: 3, Allocs: 1, Modes: true})
 		if err != nil {
 			return err
 		}

@@ -56,6 +56,9 @@ func ownSubjects(c *own.Cluster) []subject {
 	path("segment/1", "segment, one tag", 64, 64, "--target", "segment")
 	path("segment/1000", "segment, one tag, 1,000 a call", 64, 64, "--target", "segment", "--batch", "1000")
 
+	for _, callers := range []int{64, 512} {
+		path(fmt.Sprintf("strict/c%d", callers), "`Next` of a strict space", callers, callers, "--space", own.StrictSpace)
+	}
 	for _, callers := range []int{1, 64, 512} {
 		path(fmt.Sprintf("exact/c%d", callers), "`Next` of an exact space, with ids", callers, 0, "--space", own.ExactSpace)
 		out[len(out)-1].Baseline = redisID("always", 1, callers)

@@ -25,11 +25,14 @@ type Size struct {
 	Stores, Allocs int
 	Etcd           int // members of an etcd in place of the stores; if zero, StoreSvr
 	Sections       uint32
-	Exact          bool // with a space ExactSpace of mode=exact
+	Modes          bool // with ExactSpace and StrictSpace, of their modes
 }
 
-// ExactSpace is the name of the exact space.
-const ExactSpace = "exact"
+// The names of the exact and of the strict space.
+const (
+	ExactSpace  = "exact"
+	StrictSpace = "strict"
+)
 
 // Cluster is a running one.
 type Cluster struct {
@@ -45,8 +48,8 @@ type Cluster struct {
 func Start(ctx context.Context, bin, dir string, size Size) (*Cluster, error) {
 	cfg := localcluster.DefaultConfig(dir)
 	cfg.Bin, cfg.Stores, cfg.Allocs, cfg.Sections, cfg.RESP = bin, size.Stores, size.Allocs, size.Sections, "127.0.0.1:0"
-	if size.Exact {
-		cfg.Spaces = []string{ExactSpace + ":mode=exact,sections=64"}
+	if size.Modes {
+		cfg.Spaces = []string{ExactSpace + ":mode=exact,sections=64", StrictSpace + ":mode=strict,sections=64"}
 	}
 	wait, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
