@@ -26,7 +26,7 @@ func TestTicketsOverHTTP(t *testing.T) {
 	if code, got := post("done", ticket); code != 200 {
 		t.Errorf("done: got %d %v", code, got)
 	}
-	if code, got := post("done", ticket); code != 400 && code != 409 && code != 412 || got["code"] != "TICKET_ENDED" {
+	if code, got := post("done", ticket); code != 410 || got["code"] != "TICKET_ENDED" {
 		t.Errorf("done again: got %d %v", code, got)
 	}
 	for deadline := time.Now().Add(time.Minute); ; {
