@@ -9,7 +9,7 @@ import (
 const (
 	// PingEvery is the pause between two pings of a node.
 	PingEvery = 20 * time.Millisecond
-	// usuals is how much longer than usual a node must take to answer before it counts as silent.
+	// usuals is the factor by which an answer must be later than usual before its node counts as silent.
 	usuals = 3
 	// mostFalse is the number of false suspicions in a minute after which a node is given twice as long.
 	mostFalse = 3
