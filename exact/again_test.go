@@ -201,3 +201,29 @@ func (d *drawn) usesTwice(records []Record) bool {
 	}
 	return false
 }
+
+// Of two requests of one bucket, the first has expired and its id is used again while the second is still
+// under way.
+func TestAnIDThatIsUsedAgainHastensNoOther(t *testing.T) {
+	const end = 1104 // of a bucket: a multiple of a sixteenth of the window
+	o := owned(t, 1, &State{}, 998)
+	for i, at := range []int64{end - testWindow - 5, end - testWindow} {
+		if _, err := o.Take(7, 1, []string{"a", "b"}[i], 0, at); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			commit(t, o)
+		} else if _, ok := o.Begin(); !ok {
+			t.Fatal("nothing to send")
+		}
+	}
+	if len(o.state.ids.buckets) != 1 {
+		t.Fatalf("%d buckets, want 1", len(o.state.ids.buckets))
+	}
+	if a, err := o.Take(7, 1, "a", 0, end-4); err != nil || a.Replayed || a.First != 3 {
+		t.Errorf("after its window: got %+v, %v, want 3", a, err)
+	}
+	if a, err := o.Take(7, 1, "b", 0, end-4); err != nil || !a.Replayed || a.First != 2 || a.Round != o.Round() {
+		t.Errorf("under way: got %+v, %v, want 2 with batch %d", a, err, o.Round())
+	}
+}
