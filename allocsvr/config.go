@@ -10,6 +10,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/api"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/audit"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/namespaces"
+	"github.com/seqsvr/seqsvr/allocsvr/nodes"
 	"github.com/seqsvr/seqsvr/internal/base/hostport"
 	"github.com/seqsvr/seqsvr/internal/process/tracing"
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
@@ -43,6 +44,9 @@ type Config struct {
 	GossipProfile string           // fast, lan or wan
 	GossipKeys    *membership.Keys // if nil, the gossip is plaintext
 
+	// SuspectAfter is the silence after which standbys take over what a node has of strict and exact
+	// spaces. If zero, they wait for its lease.
+	SuspectAfter time.Duration
 	// ExpectAllocs is the number of AllocSvr that the first route table waits for, at most a few seconds.
 	// So a cluster whose nodes start together starts balanced.
 	ExpectAllocs int
@@ -100,6 +104,9 @@ type Config struct {
 	Logger *slog.Logger
 }
 
+// MinSuspect is the least SuspectAfter: two pings.
+const MinSuspect = 2 * nodes.PingEvery
+
 // DefaultConfig returns the defaults. Name and Stores must still be set.
 func DefaultConfig() Config {
 	return Config{
@@ -124,6 +131,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: no listen address, expected host:port", seq.ErrBadArgument)
 	case c.Lease < MinLease || c.Lease > MaxLease:
 		return fmt.Errorf("%w: %v, expected %v to %v", seq.ErrBadLease, c.Lease, MinLease, MaxLease)
+	case c.SuspectAfter != 0 && (c.SuspectAfter < MinSuspect || c.SuspectAfter > c.Lease):
+		return fmt.Errorf("%w: suspect-after %v, expected %v to the lease of %v, or 0", seq.ErrBadArgument, c.SuspectAfter, MinSuspect, c.Lease)
 	case c.Weight == 0 || c.Weight > 10_000:
 		return fmt.Errorf("%w: weight %d, expected 1 to 10,000", seq.ErrBadArgument, c.Weight)
 	case c.Logger == nil:

@@ -22,6 +22,8 @@ var (
 	mWriteGroup = telemetry.Distribution("alloc_register_write_registers", "Registers in one write.", "kind", "op")
 	mTakeovers  = telemetry.Counter("alloc_takeovers_total", "Sections taken over from a node that was gone.")
 	mPreempted  = telemetry.Counter("alloc_preempted_sections_total", "Sections of strict and exact spaces taken over from a silent node whose lease still ran.")
+	mSuspicions = telemetry.Counter("alloc_suspicions_total", "Times that this node took another for silent.")
+	mWrong      = telemetry.Counter("alloc_false_suspicions_total", "Suspicions of nodes that were only late.")
 	mHandoffs   = telemetry.Counter("alloc_handoffs_total", "Sections handed over in order.")
 	mLease      = telemetry.Gauge("alloc_lease_seconds", "Length of the lease that this node asks for.")
 	mStores     = telemetry.Gauge("alloc_stores", "Stores by what they are to this node: all, needed for a write, answered within the lease.", "what")
@@ -139,6 +141,10 @@ func (n *Node) Send(ch chan<- prometheus.Metric) {
 	}
 	if ahead, known := n.leases.ClockAhead(); known {
 		mClockAhead.Send(ch, ahead.Seconds())
+	}
+	if n.pings != nil {
+		mSuspicions.Send(ch, float64(n.pings.suspicions.Load()))
+		mWrong.Send(ch, float64(n.pings.wrong.Load()))
 	}
 	n.limits.Send(ch)
 	for _, m := range n.measured {

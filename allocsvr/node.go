@@ -81,6 +81,7 @@ type Node struct {
 	group     *quorum.Group
 	limits    *api.Limits
 	peers     *api.Peers
+	pings     *pings // nil if the node suspects no others
 	endpoints []endpoint
 	ids       *globalid.Service // one of endpoints
 	tags      *segment.Service  // likewise
@@ -140,6 +141,9 @@ func NewNode(cfg Config, w Wiring) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.SuspectAfter > 0 {
+		n.pings = newPings(n, w.Clock)
+	}
 	if n.look = w.Stale; n.look == nil {
 		n.look = func() {}
 	}
@@ -164,7 +168,7 @@ func (n *Node) Register(srv grpc.ServiceRegistrar) {
 	a := n.alloc
 	pb.RegisterSequenceServer(srv, &api.Sequence{Cluster: n.ClusterID(), Incarnation: n.life, Zone: n.cfg.Zone, Sections: a.sections, RouteTable: a.routes, Sets: a.sets, Limits: n.limits, Keys: a.keyHashers, Unheard: n.look})
 	pb.RegisterPeerServer(srv, &api.Peer{Cluster: n.ClusterID(), Session: a.session, Sections: a.sections.Len, Owner: a.owner,
-		Known: n.leases.Sessions, Kick: n.leases.Kick, Reread: n.reread, Guard: n.cfg.Guard, Logger: n.cfg.Logger})
+		Known: n.leases.Sessions, Kick: n.leases.Kick, Reread: n.reread, Hear: n.hears(), Guard: n.cfg.Guard, Logger: n.cfg.Logger})
 	pb.RegisterSetsServer(srv, &api.Sets{Cluster: n.ClusterID(), Era: n.era, Incarnation: n.life, Name: a.name, Docs: a.sets, Sections: a.sections, Moves: a.owner.Moves(), Routes: a.routes,
 		Keyhash: documents.NewKeys(context.Background(), n.group, a.session, *a.sections.Mapping()), Rehash: n.rehash, IDs: n.ids,
 		Require: func(ctx context.Context) error { return n.needs(ctx, "Sets", version.Sets) }})
@@ -294,9 +298,20 @@ func (n *Node) ClusterID() string { return n.cluster }
 // Incarnation returns the life of the node's cluster. It is not known if the stores did not tell it.
 func (n *Node) Incarnation() seq.Incarnation { return n.life }
 
+// hears returns api.Peer.Hear.
+func (n *Node) hears() func(seq.Session) bool {
+	if n.pings == nil {
+		return nil
+	}
+	return n.pings.hears
+}
+
 // runs returns the functions that Run runs. Each ends with its context.
 func (n *Node) runs() []func(context.Context) error {
 	runs := []func(context.Context) error{n.leases.Run, n.alloc.Run}
+	if n.pings != nil {
+		runs = append(runs, n.pings.run)
+	}
 	for _, e := range n.endpoints {
 		runs = append(runs, e.Run)
 	}

@@ -41,6 +41,9 @@ type Copy struct {
 // NewCopy makes an empty copy; window is how long ids are kept, milliseconds.
 func NewCopy(window int64) *Copy { return &Copy{state: &State{}, window: window} }
 
+// Window returns for how long ids are kept, in milliseconds.
+func (c *Copy) Window() int64 { return c.window }
+
 // At returns the position of the copy.
 func (c *Copy) At() Position { return c.state.at }
 
@@ -74,11 +77,12 @@ func (c *Copy) Append(b *Batch, latest int64) (taken []Record, err error) {
 // Take adds records that follow the copy, which Append returned before and which are read back from a disk.
 // If it returns ErrBadRecord, it has added none.
 func (c *Copy) Take(records []Record) error {
-	if err := c.state.check(records, c.window); err != nil {
+	again, err := c.state.check(records, c.window)
+	if err != nil {
 		return err
 	}
 	for i := range records {
-		c.state.apply(&records[i], c.window)
+		c.state.apply(&records[i], again[i], c.window)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package exact
 
 import (
-	"container/heap"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -12,10 +11,9 @@ import (
 // The encodings below stand on disks and in messages: unsigned varints, and texts behind their lengths. The
 // code that stores them adds a checksum.
 
-// The least bytes of the encodings of a record and of an id, and the usual bytes of a UID and of an id.
+// The least bytes of the encoding of a record, and the usual bytes of a UID and of an id.
 const (
 	leastRecord = 26
-	leastID     = 6
 	usualUID    = 12
 	usualID     = 48
 )
@@ -36,7 +34,7 @@ func (r *Record) AppendTo(b []byte) []byte {
 
 // AppendTo appends the state's encoding.
 func (s *State) AppendTo(b []byte) []byte {
-	b = slices.Grow(b, 64+usualUID*s.UIDs()+usualID*len(s.ids))
+	b = slices.Grow(b, 64+usualUID*s.UIDs()+usualID*s.ids.count)
 	b = appendEpoch(b, s.at.Epoch)
 	b = binary.AppendUvarint(b, s.at.Index)
 	b = binary.AppendUvarint(b, uint64(s.time))
@@ -46,16 +44,28 @@ func (s *State) AppendTo(b []byte) []byte {
 		b = binary.AppendUvarint(b, uid)
 		b = binary.AppendUvarint(b, last)
 	}
-	b = binary.AppendUvarint(b, uint64(len(s.ids)))
-	for r, got := range s.ids {
-		b = binary.AppendUvarint(b, uint64(r.uid))
-		b = appendText(b, r.id)
-		b = binary.AppendUvarint(b, got.first)
-		b = binary.AppendUvarint(b, got.index)
-		b = binary.AppendUvarint(b, uint64(got.until))
-		b = binary.AppendUvarint(b, uint64(got.count))
+	b = binary.AppendUvarint(b, uint64(s.ids.count))
+	for i := range s.ids.buckets {
+		b = append(b, s.ids.buckets[i].texts...)
 	}
 	return b
+}
+
+// appendRequest appends the encoding of what the request of a record has got.
+func appendRequest(b []byte, r *Record, until int64) []byte {
+	b = binary.AppendUvarint(b, uint64(r.UID))
+	b = appendText(b, r.ID)
+	b = binary.AppendUvarint(b, r.First)
+	b = binary.AppendUvarint(b, r.Index)
+	b = binary.AppendUvarint(b, uint64(until))
+	return binary.AppendUvarint(b, uint64(r.Count))
+}
+
+// request reads what appendRequest has written.
+func (r *Reader) request() (out Record, until int64) {
+	out.UID, out.ID = seq.UID(r.Uint()), r.id()
+	out.First, out.Index, until, out.Count = r.Uint(), r.Uint(), int64(r.Uint()), uint32(r.Uint())
+	return out, until
 }
 
 func appendEpoch(b []byte, e seq.Epoch) []byte {
@@ -150,8 +160,8 @@ func (r *Reader) Record() (out Record) {
 	return out
 }
 
-// State reads a state.
-func (r *Reader) State() *State {
+// State reads a state, whose ids are kept for window.
+func (r *Reader) State(window int64) *State {
 	s := &State{}
 	s.at.Epoch = r.epoch()
 	s.at.Index = r.Uint()
@@ -161,22 +171,18 @@ func (r *Reader) State() *State {
 		uid := r.Uint()
 		s.last.Raise(uid, r.Uint())
 	}
-	n, room := r.count(leastID)
-	s.ids, s.ends.late = make(map[request]assigned, room), make(expiryHeap, 0, room)
-	for ; n > 0 && r.err == nil; n-- {
-		key := request{uid: seq.UID(r.Uint()), id: r.id()}
-		got := assigned{first: r.Uint(), index: r.Uint(), until: int64(r.Uint()), count: uint32(r.Uint())}
-		s.ids[key] = got
-		s.ends.late = append(s.ends.late, expiry{request: key, at: got.until})
+	for n := r.Uint(); n > 0 && r.err == nil; n-- {
+		if got, until := r.request(); r.err == nil {
+			s.ids.add(&got, until, window)
+		}
 	}
-	heap.Init(&s.ends.late)
 	return s
 }
 
-// ReadState reads a state that is all of b. ErrBadRecord.
-func ReadState(b []byte) (*State, error) {
+// ReadState reads a state that is all of b, and whose ids are kept for window. ErrBadRecord.
+func ReadState(b []byte, window int64) (*State, error) {
 	in := NewReader(b)
-	s := in.State()
+	s := in.State(window)
 	if in.err == nil && len(in.b) > 0 {
 		in.fail(fmt.Sprintf("%d bytes behind a state", len(in.b)))
 	}
@@ -227,13 +233,13 @@ func (c *Change) AppendTo(b []byte) []byte {
 	return b
 }
 
-// ReadChange reads a change that is all of b, and keeps b as its Text. ErrBadRecord.
-func ReadChange(b []byte) (c Change, err error) {
+// ReadChange reads a change that is all of b, and keeps b as its Text. Ids are kept for window. ErrBadRecord.
+func ReadChange(b []byte, window int64) (c Change, err error) {
 	in := NewReader(b)
 	switch kind := in.Uint(); kind {
 	case wholeChange:
 		c.Text = in.b
-		c.Whole = in.State()
+		c.Whole = in.State(window)
 	case batchChange:
 		c.Batch.Epoch = in.epoch()
 		c.Batch.After.Epoch = in.epoch()

@@ -27,13 +27,12 @@ type Owner struct {
 	epoch seq.Epoch
 	state *State
 
-	committed uint64   // index that W stores have
-	sent      Position // end of the last batch that began
-	latest    []Record // that it brought
-	pending   []Record // behind it
-	round     uint64   // batches that began
-	flying    bool     // the last of them is under way
-	asked     bool     // a read waits for a batch that has yet to begin
+	sent    Position // end of the last batch that began
+	latest  []Record // that it brought
+	pending []Record // behind it
+	round   uint64   // batches that began
+	flying  bool     // the last of them is under way
+	asked   bool     // a read waits for a batch that has yet to begin
 }
 
 // NewOwner makes the owner of a section under an epoch that W stores have promised. found is the copy with
@@ -44,6 +43,7 @@ func NewOwner(cfg Config, epoch seq.Epoch, found *State, now int64) (*Owner, err
 		return nil, fmt.Errorf("%w: epoch %v for a copy at %v", ErrBadRecord, epoch, found.at)
 	}
 	o := &Owner{cfg: cfg, epoch: epoch, state: found, sent: found.at}
+	o.state.ids.begin()
 	if err := o.add(Record{Kind: Began}, now); err != nil {
 		return nil, err
 	}
@@ -69,8 +69,10 @@ func (o *Owner) Take(uid seq.UID, count uint32, id string, first, now int64) (An
 		first = time
 	}
 	if id != "" {
-		if r := (request{uid, id}); o.next().keeps(r, time) {
-			return o.again(o.state.ids[r], count)
+		if a, ok := o.had(request{uid, id}, time); ok && a.Count != count {
+			return a, &Conflict{First: a.First, Count: a.Count, Asked: count}
+		} else if ok {
+			return a, nil
 		}
 		switch {
 		case first > time+o.cfg.Bound:
@@ -114,21 +116,22 @@ func (o *Owner) CopyShare() float64 {
 	return float64(o.state.copyBytes()+idText+uidText) / float64(cmp.Or(o.cfg.Most, MaxCopy))
 }
 
-// again is what a request has got, or is about to.
-func (o *Owner) again(got assigned, count uint32) (Answer, error) {
-	a := Answer{Round: o.has(got.index), First: got.first, Count: got.count, Replayed: true}
-	if got.count != count {
-		return a, &Conflict{First: got.first, Count: got.count, Asked: count}
+// had returns what a request has got, or is about to, if it is kept beyond a time.
+func (o *Owner) had(q request, time int64) (Answer, bool) {
+	in, at := o.state.ids.find(q, time)
+	if in == nil {
+		return Answer{}, false
 	}
-	return a, nil
+	got := in.got(at)
+	return Answer{Round: o.has(in, at), First: got.first, Count: got.count, Replayed: true}, got.until > time
 }
 
-// has is the batch with which W stores have a record, 0 if they do.
-func (o *Owner) has(index uint64) uint64 {
+// has is the batch with which W stores have a request, 0 if they do.
+func (o *Owner) has(in *bucket, at int) uint64 {
 	switch {
-	case index <= o.committed:
+	case at < in.held:
 		return 0
-	case index <= o.sent.Index && o.round > 0: // else what was found: the first batch shows that W stores have it
+	case at < in.sent && o.round > 0: // else what was found: the first batch shows that W stores have it
 		return o.round
 	}
 	return o.round + 1
@@ -136,8 +139,7 @@ func (o *Owner) has(index uint64) uint64 {
 
 // Lookup returns the numbers that a request has got. First is 0 if it has none. It takes nothing.
 func (o *Owner) Lookup(uid seq.UID, id string) Answer {
-	if got, ok := o.state.ids[request{uid, id}]; ok {
-		a, _ := o.again(got, got.count)
+	if a, ok := o.had(request{uid, id}, o.state.time); ok {
 		return a
 	}
 	return Answer{Round: o.ask()}
@@ -176,9 +178,9 @@ func (o *Owner) Raise(uid seq.UID, to uint64, now int64) (Answer, error) {
 	return Answer{Round: o.round + 1, First: to}, nil
 }
 
-// Pass adds a record of the time if ids expire by it. It reports whether it added one.
+// Pass adds a record of the time if ids can be dropped by it. It reports whether it added one.
 func (o *Owner) Pass(now int64) bool {
-	if next := o.state.ends.next(); next == nil || next.at > o.time(now) {
+	if next, ok := o.state.ids.next(); !ok || next > o.time(now) {
 		return false
 	}
 	return o.add(Record{Kind: Passed}, now) == nil
@@ -186,17 +188,16 @@ func (o *Owner) Pass(now int64) bool {
 
 func (o *Owner) time(now int64) int64 { return max(o.state.time, now) }
 
-// next decides what may follow all that was gathered.
-func (o *Owner) next() *batch { return &batch{state: o.state, window: o.cfg.Window} }
-
 // add completes a record and takes it in. ErrBadRecord for a record that a copy would refuse: it
 // is not gathered, because every copy would refuse the whole batch.
 func (o *Owner) add(r Record, now int64) error {
 	r.Epoch, r.Index, r.Prev, r.Time = o.epoch, o.state.at.Index+1, o.state.at.Epoch, o.time(now)
-	if err := o.next().admits(&r); err != nil {
+	next := batch{state: o.state, window: o.cfg.Window}
+	again, err := next.admits(&r)
+	if err != nil {
 		return err
 	}
-	o.state.apply(&r, o.cfg.Window)
+	o.state.apply(&r, again, o.cfg.Window)
 	o.pending = append(o.pending, r)
 	return nil
 }
@@ -218,6 +219,7 @@ func (o *Owner) Begin() (Batch, bool) {
 		o.latest = o.pending
 	}
 	o.pending, o.sent, o.asked, o.flying = nil, o.state.at, false, true
+	o.state.ids.begin()
 	o.round++
 	return b, true
 }
@@ -225,7 +227,8 @@ func (o *Owner) Begin() (Batch, bool) {
 // Committed notes that W stores have the batch under way. All answers with a Round up to the result now
 // hold.
 func (o *Owner) Committed() (round uint64) {
-	o.committed, o.flying = o.sent.Index, false
+	o.flying = false
+	o.state.ids.committed()
 	return o.round
 }
 
@@ -239,7 +242,7 @@ func (o *Owner) Round() uint64 { return o.round }
 func (o *Owner) Last(uid seq.UID) uint64 { return o.state.Last(uid) }
 
 // Size returns the numbers of UIDs and ids in the section.
-func (o *Owner) Size() (uids, ids int) { return o.state.UIDs(), len(o.state.ids) }
+func (o *Owner) Size() (uids, ids int) { return o.state.UIDs(), o.state.IDs() }
 
 // Page calls State.Page on all that the owner has.
 func (o *Owner) Page(from seq.UID, most int) (uids []seq.UID, next seq.UID) {

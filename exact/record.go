@@ -2,6 +2,7 @@ package exact
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -72,7 +73,10 @@ func (r *Record) last() (uint64, bool) {
 }
 
 // until returns for how long the id of a Take is kept, in the time of its section.
-func (r *Record) until(window int64) int64 { return max(r.Time, r.Sent) + window }
+func (r *Record) until(window int64) int64 {
+	from := max(r.Time, r.Sent)
+	return from + min(window, math.MaxInt64-from)
+}
 
 // after is the position of the record before.
 func (r *Record) after() Position { return Position{r.Prev, r.Index - 1} }

@@ -1,10 +1,7 @@
 package exact
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/seqsvr/seqsvr/internal/base/counters"
@@ -20,21 +17,7 @@ type State struct {
 	// restored, whose records since the backup are lost.
 	floor uint64
 	last  counters.Table
-	ids   map[request]assigned
-	ends  expiries // of ids
-}
-
-// request names a take that may be repeated.
-type request struct {
-	uid seq.UID
-	id  string
-}
-
-type assigned struct {
-	first uint64
-	index uint64 // of the record
-	until int64  // it is kept, in the section's time
-	count uint32
+	ids   ids
 }
 
 // Beginning returns the state of a section without records in an era that was restored: every UID
@@ -65,20 +48,11 @@ func (s *State) knows(uid seq.UID) bool {
 // UIDs returns the number of UIDs that the state has.
 func (s *State) UIDs() int { return s.last.Len() }
 
-// IDs returns the number of requests that can be repeated.
-func (s *State) IDs() int { return len(s.ids) }
+// IDs returns the number of requests that are kept. Some may have expired.
+func (s *State) IDs() int { return s.ids.count }
 
-// The memory that a UID and an id take, in bytes, as BenchmarkMemory measures it.
-const (
-	uidBytes = 40
-	idBytes  = 230 // of the longest ids; of 16 bytes 177
-)
-
-// Bytes is about what the UIDs and ids take in memory.
-func (s *State) Bytes() int64 { return Bytes(s.UIDs(), len(s.ids)) }
-
-// Bytes returns about the memory that so many UIDs and ids take.
-func Bytes(uids, ids int) int64 { return uidBytes*int64(uids) + idBytes*int64(ids) }
+// Bytes returns the memory that the UIDs and ids take.
+func (s *State) Bytes() int64 { return int64(s.last.Bytes() + s.ids.bytes) }
 
 // MaxCopy bounds the bytes of a section's encoding. A copy travels in one message (storewire.MaxRequest)
 // and in the time of one round. A larger copy could not be taken over, brought to a new store or backed up.
@@ -93,7 +67,7 @@ const (
 
 // copyBytes bounds the bytes of the encoding, whatever the UIDs, ids and numbers are.
 func (s *State) copyBytes() int64 {
-	return headText + uidText*int64(s.UIDs()) + idText*int64(len(s.ids))
+	return headText + uidText*int64(s.UIDs()) + idText*int64(s.ids.count)
 }
 
 // Page returns up to most UIDs, beginning with from, in rising order. next is the least UID after them, or
@@ -111,7 +85,7 @@ func (s *State) Page(from seq.UID, most int) (uids []seq.UID, next seq.UID) {
 
 // Clone copies the state.
 func (s *State) Clone() *State {
-	return &State{at: s.at, time: s.time, floor: s.floor, last: *s.last.Clone(), ids: maps.Clone(s.ids), ends: s.ends.clone()}
+	return &State{at: s.at, time: s.time, floor: s.floor, last: *s.last.Clone(), ids: s.ids.clone()}
 }
 
 // Lifted returns a copy of the state in which lift has raised every last number, and the floor. A section
@@ -134,36 +108,33 @@ func (s *State) Lifted(e seq.Epoch, lift func(last uint64) (uint64, error)) (*St
 	return out, nil
 }
 
-// check says why records cannot follow the state: nil if they can. Nothing is changed.
-func (s *State) check(records []Record, window int64) error {
-	before := batch{state: s, window: window}
+// check says why records cannot follow the state: nil if they can. Nothing is changed. If again is true, a
+// record uses an id that was used before and has expired.
+func (s *State) check(records []Record, window int64) (again []bool, err error) {
+	n := len(records)
+	before := batch{state: s, window: window, uids: newNumbers(n), ids: newNumbers(n)}
+	again = make([]bool, n)
 	for i := range records {
-		if err := before.admits(&records[i]); err != nil {
-			return err
+		if again[i], err = before.admits(&records[i]); err != nil {
+			return nil, err
 		}
 		before.add(records[:i+1])
 	}
-	return nil
+	return again, nil
 }
 
-// apply takes in a record that check let pass.
-func (s *State) apply(r *Record, window int64) {
-	if s.ids == nil {
-		s.ids = map[request]assigned{}
-	}
+// apply takes in a record that check let pass, with what it said of its id.
+func (s *State) apply(r *Record, again bool, window int64) {
 	s.at, s.time = r.at(), r.Time
-	for next := s.ends.next(); next != nil && next.at <= s.time; next = s.ends.next() {
-		delete(s.ids, next.request)
-		s.ends.drop()
-	}
+	s.ids.pass(s.time)
 	if last, ok := r.last(); ok {
 		s.last.Raise(uint64(r.UID), last)
 	}
 	if r.Kind == Take && r.ID != "" {
-		key := request{r.UID, r.ID}
-		got := assigned{first: r.First, index: r.Index, count: r.Count, until: r.until(window)}
-		s.ids[key] = got
-		s.ends.add(expiry{request: key, at: got.until})
+		if again {
+			s.ids.forget(request{r.UID, r.ID})
+		}
+		s.ids.add(r, r.until(window), window)
 	}
 }
 
@@ -177,12 +148,11 @@ func (s *State) Describe() string {
 	for uid, last := range s.last.All() {
 		fmt.Fprintf(&b, "; %d: %d", uid, last)
 	}
-	keys := slices.SortedFunc(maps.Keys(s.ids), func(a, b request) int {
-		return cmp.Or(cmp.Compare(a.uid, b.uid), strings.Compare(a.id, b.id))
-	})
-	for _, k := range keys {
-		got := s.ids[k]
-		fmt.Fprintf(&b, "; %d %q: %d from %d, record %d, until %d", k.uid, k.id, got.count, got.first, got.index, got.until)
+	for i := range s.ids.buckets {
+		for in := NewReader(s.ids.buckets[i].texts); in.Left() > 0; {
+			r, until := in.request()
+			fmt.Fprintf(&b, "; %d %q: %d from %d, record %d, until %d", r.UID, r.ID, r.Count, r.First, r.Index, until)
+		}
 	}
 	return b.String()
 }

@@ -246,6 +246,16 @@ func (m Mapping) IsExact(id SectionID) bool {
 	return err == nil && s.Mode == Exact
 }
 
+// WindowOf returns for how long a section of an exact space keeps the ids of requests, in milliseconds, and
+// zero for any other section.
+func (m Mapping) WindowOf(id SectionID) int64 {
+	s, err := m.SpaceOf(id)
+	if err != nil {
+		return 0
+	}
+	return s.Window.Milliseconds()
+}
+
 // HasExact reports whether a space is exact.
 func (m Mapping) HasExact() bool {
 	return slices.ContainsFunc(m.Spaces, func(s Space) bool { return s.Mode == Exact })

@@ -112,7 +112,7 @@ func (b *bench) state(r seq.Register) *exact.State {
 		b.t.Fatalf("copy of %s: %v %s", r, res.Verdict, res.Message)
 	}
 	in := exact.NewReader(res.Payload)
-	s := in.State()
+	s := in.State(seq.DefaultWindow.Milliseconds())
 	if in.Err() != nil || in.Left() > 0 || s.At() != (exact.Position{Epoch: res.Accepted, Index: res.Index}) {
 		b.t.Fatalf("copy of %s at %v, %d: %v, %d bytes left, stands at %v", r, res.Accepted, res.Index, in.Err(), in.Left(), s.At())
 	}

@@ -1,10 +1,8 @@
 package storesvr
 
-import "github.com/seqsvr/seqsvr/exact"
-
 // exactShare is the share of the memory limit, in percent, that UIDs and ids of exact spaces may
-// take by exact.Bytes. The rest is for garbage, whole copies in transit, requests that come before
-// owners have heard, and the journal at startup. At 45 percent the startup took all of the limit.
+// take. The rest is for garbage, whole copies in transit, and requests that come before
+// owners have heard.
 const exactShare = 35
 
 // room is what the UIDs and ids of exact spaces take at a store, and may take.
@@ -14,8 +12,8 @@ type room struct {
 
 // exactRoom returns the room of the exact spaces. The caller holds c.mu.
 func (c *core) exactRoom() room {
-	uids, ids := c.acceptor.Kept()
-	return room{used: uint64(exact.Bytes(uids, ids)), most: c.memory / 100 * exactShare}
+	_, _, bytes := c.acceptor.Kept()
+	return room{used: uint64(bytes), most: c.memory / 100 * exactShare}
 }
 
 // full reports whether owners are to let no new UIDs and ids in.

@@ -24,7 +24,6 @@ func TestAStoreTellsThatItHasNoMemoryForMore(t *testing.T) {
 	if b.full() {
 		t.Error("full without a limit")
 	}
-	b.core.memory = 100 * uint64(exact.Bytes(1, 100)) / exactShare
 	o := b.owner(1, alice)
 	take := func(from, n int) {
 		t.Helper()
@@ -36,13 +35,15 @@ func TestAStoreTellsThatItHasNoMemoryForMore(t *testing.T) {
 			t.Fatalf("got %+v", got)
 		}
 	}
-	if take(0, 90); b.full() {
-		t.Error("full with 90 of 100 ids")
+	take(0, 90)
+	used := b.state(exactSection).Bytes()
+	if b.core.memory = 100 * uint64(2*used) / exactShare; used == 0 || b.full() {
+		t.Errorf("full with %d bytes of twice as many", used)
 	}
-	if take(90, 20); !b.full() {
-		t.Error("not full with 110 of 100 ids")
+	if take(90, 200); !b.full() {
+		t.Error("not full with three times the ids")
 	}
-	if take(110, 1); b.state(exactSection).Last(seq.UID(7)) != 111 {
+	if take(290, 1); b.state(exactSection).Last(seq.UID(7)) != 291 {
 		t.Error("what an owner sent is not taken in")
 	}
 	if b.core.memory = 1 << 40; b.full() {

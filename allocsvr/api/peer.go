@@ -33,6 +33,8 @@ type Peer struct {
 	Kick     func()                      // asks the stores for sessions at once
 	// Reread reads the documents of tags and namespaces again and uses them.
 	Reread func(context.Context) error
+	// Hear reports whether a session answers this node's pings. If nil, this node pings no others.
+	Hear   func(seq.Session) bool
 	Guard  *auth.Guard // if nil, any caller may speak for every session
 	Logger *slog.Logger
 }
@@ -86,6 +88,22 @@ func (p *Peer) Look(ctx context.Context, req *pb.LookRequest) (*pb.LookReply, er
 	p.Logger.Info("told that a session has ended", "session", seq.Session(req.Ended))
 	p.Kick()
 	return &pb.LookReply{}, nil
+}
+
+// Ping implements pb.PeerServer.
+func (p *Peer) Ping(_ context.Context, req *pb.PingRequest) (*pb.PingReply, error) {
+	if err := p.check(req.ClusterId, uint64(p.Session)); err != nil {
+		return nil, err
+	}
+	return &pb.PingReply{}, nil
+}
+
+// Hears implements pb.PeerServer.
+func (p *Peer) Hears(_ context.Context, req *pb.HearsRequest) (*pb.HearsReply, error) {
+	if err := p.check(req.ClusterId, uint64(p.Session)); err != nil {
+		return nil, err
+	}
+	return &pb.HearsReply{Hears: p.Hear != nil && p.Hear(seq.Session(req.Session))}, nil
 }
 
 // Refresh implements pb.PeerServer.

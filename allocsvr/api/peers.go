@@ -103,6 +103,25 @@ func (p *Peers) Take(ctx context.Context, addr string, to seq.Session, ids []seq
 	return owned, nil
 }
 
+// Ping asks for a sign of life.
+func (p *Peers) Ping(ctx context.Context, addr string) error {
+	client, err := p.client(addr)
+	if err == nil {
+		_, err = client.Ping(ctx, &pb.PingRequest{ClusterId: p.cluster})
+	}
+	return err
+}
+
+// Hears asks a node whether a session answers its pings.
+func (p *Peers) Hears(ctx context.Context, addr string, session seq.Session) (bool, error) {
+	client, err := p.client(addr)
+	if err != nil {
+		return false, err
+	}
+	reply, err := client.Hears(ctx, &pb.HearsRequest{ClusterId: p.cluster, Session: uint64(session)})
+	return reply.GetHears(), err
+}
+
 // Refresh asks the node of a session to read the documents of tags and namespaces again. It returns when
 // the node uses them.
 func (p *Peers) Refresh(ctx context.Context, addr string, to seq.Session) error {

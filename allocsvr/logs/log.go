@@ -73,7 +73,7 @@ type Ticket struct {
 // begin makes the owner from the copy that was found. Its first batch must be sent.
 func (g *Log) begin(found quorum.Outcome) error {
 	zero := found.Time - g.logs.cfg.Clock.Now().Milliseconds()
-	s, err := stateOf(found)
+	s, err := stateOf(found, g.window)
 	if err != nil {
 		return err
 	}

@@ -303,13 +303,13 @@ func (l *Logs) promise(ctx context.Context, logs []*Log) {
 	l.cfg.Stores.Step(ctx, l.cfg.Session, items)
 }
 
-// stateOf returns the state of a section at W stores.
-func stateOf(out quorum.Outcome) (*exact.State, error) {
+// stateOf returns the state of a section at W stores, which keeps ids for window.
+func stateOf(out quorum.Outcome, window time.Duration) (*exact.State, error) {
 	if len(out.Payload) == 0 {
 		return nil, fmt.Errorf("%w: no copy", exact.ErrBadRecord)
 	}
 	in := exact.NewReader(out.Payload)
-	s := in.State()
+	s := in.State(window.Milliseconds())
 	if err := in.Err(); err != nil || in.Left() > 0 {
 		return nil, errors.Join(fmt.Errorf("%w: a copy of %d bytes, %d left", exact.ErrBadRecord, len(out.Payload), in.Left()), err)
 	}

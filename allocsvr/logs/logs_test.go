@@ -77,7 +77,7 @@ func (s *stores) step(e seq.Epoch, body []byte) (out quorum.Outcome) {
 			oks++
 			continue
 		}
-		change, err := exact.ReadChange(body)
+		change, err := exact.ReadChange(body, window.Milliseconds())
 		if err == nil && change.Whole != nil {
 			_, err = c.Fill(change.Whole, math.MaxInt64)
 		} else if err == nil {

@@ -55,6 +55,7 @@ func flags() (*pflag.FlagSet, *options) {
 	fs.Int64Var(&o.IDAudit.Bytes, "id-audit-bytes", audit.DefaultBytes, "`bytes` after which that file is followed by another")
 	fs.IntVar(&o.IDAudit.Files, "id-audit-files", audit.DefaultFiles, "how many older `files` are kept")
 	fs.DurationVar(&o.Lease, "lease", o.Lease, "how long the stores keep others away, 200ms to 10s; 3s if not given with --etcd")
+	fs.DurationVar(&o.SuspectAfter, "suspect-after", o.SuspectAfter, "silence of a node after which its standbys take over its sections of strict and exact spaces, 40ms to the lease; 0: they wait for its lease")
 	fs.IntVar(&o.ExpectAllocs, "expect-allocs", o.ExpectAllocs, "how many AllocSvr a new cluster waits for before it places sections")
 	fs.IntVar(&o.MaxInWork, "max-in-work", o.MaxInWork, "`keys` of calls in work, each call counting 64 more, beyond which calls are refused as overloaded; at least 10,064; changes at SIGHUP")
 	fs.IntVar(&o.MaxStreamWaits, "max-stream-waits", o.MaxStreamWaits, "`calls` of one stream that may wait, beyond which they are refused likewise; changes at SIGHUP")

@@ -72,7 +72,7 @@ func (a *Acceptor) Merge(st quorum.RegisterState, by seq.Session, learner bool, 
 
 // mergeCopy is Merge of an exact section.
 func (a *Acceptor) mergeCopy(st quorum.RegisterState, by seq.Session, learner bool, now time.Duration, reg *register, c *exact.Copy) (changed bool, err error) {
-	whole, err := CopyOf(st)
+	whole, err := CopyOf(st, c.Window())
 	if err != nil {
 		return false, fmt.Errorf("merge: %w: %w", seq.ErrBadArgument, err)
 	}
@@ -85,13 +85,13 @@ func (a *Acceptor) mergeCopy(st quorum.RegisterState, by seq.Session, learner bo
 	return true, a.take(st.Register, c, &exact.Change{Whole: whole, Text: st.Payload}, math.MaxInt64)
 }
 
-// CopyOf is the copy that goes with the state of an exact section, an empty one if it has none.
-// An error says what is wrong with the state.
-func CopyOf(st quorum.RegisterState) (*exact.State, error) {
+// CopyOf is the copy that goes with the state of an exact section, an empty one if it has none. Its ids are
+// kept for window, in milliseconds. An error says what is wrong with the state.
+func CopyOf(st quorum.RegisterState, window int64) (*exact.State, error) {
 	whole := &exact.State{}
 	if len(st.Payload) > 0 {
 		var err error
-		if whole, err = exact.ReadState(st.Payload); err != nil {
+		if whole, err = exact.ReadState(st.Payload, window); err != nil {
 			return nil, fmt.Errorf("%s: its copy: %w", st.Register, err)
 		}
 	}

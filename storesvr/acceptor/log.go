@@ -20,6 +20,7 @@ type copies struct {
 	find      func(seq.SectionID) *exact.Copy // Config.Copies
 	entries   []exact.Entry                   // since Committed
 	uids, ids int                             // of all copies
+	bytes     int64                           // that these take in memory
 }
 
 // copyOf is the copy of a section of an exact space, nil for any other register.
@@ -43,19 +44,25 @@ func (s *copies) count(of *registers) error {
 		if at := c.At(); reg.now.Promised.Less(at.Epoch) {
 			return fmt.Errorf("%w: %s: its copy stands at %v, above promised %s", ErrInvariant, reg.name, at, reg.now.Promised)
 		}
-		s.uids, s.ids = s.uids+c.Borrow().UIDs(), s.ids+c.Borrow().IDs()
+		s.weigh(c.Borrow(), 1)
 	}
 	return nil
 }
 
-// Kept returns the number of UIDs and of request ids that exact spaces have here.
-func (s *copies) Kept() (uids, ids int) { return s.uids, s.ids }
+// weigh adds what a copy has, or takes it off.
+func (s *copies) weigh(of *exact.State, sign int) {
+	s.uids, s.ids, s.bytes = s.uids+sign*of.UIDs(), s.ids+sign*of.IDs(), s.bytes+int64(sign)*of.Bytes()
+}
+
+// Kept returns the number of UIDs and of request ids that exact spaces have here, and the memory that
+// these take.
+func (s *copies) Kept() (uids, ids int, bytes int64) { return s.uids, s.ids, s.bytes }
 
 // append has the copy take a change in, under an epoch that is not below the promise. The
 // promise is raised whether or not the copy can take it.
 func (a *Acceptor) append(item quorum.StepItem, e seq.Epoch, reg *register, c *exact.Copy, limits Limits) (quorum.Result, error) {
 	r, st := item.Register, reg.state()
-	change, err := exact.ReadChange(item.Log)
+	change, err := exact.ReadChange(item.Log, c.Window())
 	switch at := change.Epoch(); {
 	case err != nil:
 		return a.refused(r, st, err.Error()), nil
@@ -86,7 +93,8 @@ func (a *Acceptor) append(item quorum.StepItem, e seq.Epoch, reg *register, c *e
 func (s *copies) take(r seq.Register, c *exact.Copy, change *exact.Change, latest int64) error {
 	entry := exact.Entry{}
 	entry.Section, _ = r.Section()
-	uids, ids := c.Borrow().UIDs(), c.Borrow().IDs()
+	s.weigh(c.Borrow(), -1)
+	defer func() { s.weigh(c.Borrow(), 1) }()
 	if change.Whole == nil {
 		taken, err := c.Append(&change.Batch, latest)
 		if err != nil || len(taken) == 0 {
@@ -101,7 +109,6 @@ func (s *copies) take(r seq.Register, c *exact.Copy, change *exact.Change, lates
 		entry.Whole = change.Text
 	}
 	s.entries = append(s.entries, entry)
-	s.uids, s.ids = s.uids+c.Borrow().UIDs()-uids, s.ids+c.Borrow().IDs()-ids
 	return nil
 }
 

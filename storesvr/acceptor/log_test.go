@@ -85,8 +85,12 @@ func TestAnAppendRaisesThePromise(t *testing.T) {
 	if got.Accepted == later.Epoch || b.disk[section].Promised != later.Epoch {
 		t.Errorf("got %+v, and on disk %+v", got, b.disk[section])
 	}
-	if uids, ids := b.a.Kept(); uids != 1 || ids != 1 {
-		t.Errorf("%d UIDs and %d ids, want 1 and 1", uids, ids)
+	if uids, ids, bytes := b.a.Kept(); uids != 1 || ids != 1 || bytes != c.Borrow().Bytes() || bytes == 0 {
+		t.Errorf("%d UIDs and %d ids of %d bytes, want 1 and 1 of %d", uids, ids, bytes, c.Borrow().Bytes())
+	}
+	b.withCopy(c)
+	if uids, ids, bytes := b.a.Kept(); uids != 1 || ids != 1 || bytes != c.Borrow().Bytes() {
+		t.Errorf("after a start %d UIDs and %d ids of %d bytes, want 1 and 1 of %d", uids, ids, bytes, c.Borrow().Bytes())
 	}
 }
 

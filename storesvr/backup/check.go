@@ -38,7 +38,7 @@ func Check(mapping seq.Mapping, states []quorum.RegisterState) []string {
 		id, section := r.Section()
 		isExact := section && mapping.IsExact(id)
 		if isExact {
-			if _, err := acceptor.CopyOf(st); err != nil {
+			if _, err := acceptor.CopyOf(st, mapping.WindowOf(id)); err != nil {
 				say("%v", err)
 			}
 		}

@@ -64,7 +64,7 @@ func TestARestoreLiftsEveryUIDOfAnExactSpace(t *testing.T) {
 	}
 	for _, id := range []seq.SectionID{4, 5} {
 		st := got[seq.SectionRegister(id)]
-		s, err := exact.ReadState(st.Payload)
+		s, err := exact.ReadState(st.Payload, seq.DefaultWindow.Milliseconds())
 		if err != nil {
 			t.Fatal(err)
 		}

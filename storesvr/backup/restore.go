@@ -216,7 +216,7 @@ func (o Restore) lift(m Manifest, states []quorum.RegisterState, raised map[seq.
 		if !section || !m.Mapping.IsExact(id) {
 			continue
 		}
-		whole, err := acceptor.CopyOf(st)
+		whole, err := acceptor.CopyOf(st, m.Mapping.WindowOf(id))
 		if err == nil {
 			out[id], err = whole.Lifted(raised[st.Register].Promised, func(last uint64) (uint64, error) {
 				return o.up(st.Register, max(last, m.Floors.Of(st.Register)), eras)

@@ -144,11 +144,11 @@ func TestInspectShowsCopiesAndChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := acceptor.CopyOf(registers[exactSection].Of(exactSection))
+	whole, err := acceptor.CopyOf(registers[exactSection].Of(exactSection), seq.DefaultWindow.Milliseconds())
 	if err != nil || whole.Describe() != o.State().Describe() {
 		t.Errorf("got %v, %v, want %s", whole, err, o.State().Describe())
 	}
-	if whole, err := acceptor.CopyOf(registers[empty].Of(empty)); err != nil || whole.At().Index != 0 {
+	if whole, err := acceptor.CopyOf(registers[empty].Of(empty), seq.DefaultWindow.Milliseconds()); err != nil || whole.At().Index != 0 {
 		t.Errorf("of a section without records: got %v, %v", whole, err)
 	}
 	for path, text := range journalFiles(t, dir) {

@@ -285,9 +285,9 @@ func batchAt(text []byte, at int) (number uint64, inside bool) {
 		if !ok {
 			return 0, false
 		}
-		if at < pos+pad(headerSize+int(h.length)) {
+		if at < pos+int(h.size()) {
 			return h.number, at < pos+headerSize+int(h.length) && (at < pos+13 || at >= pos+16)
 		}
-		pos += pad(headerSize + int(h.length))
+		pos += int(h.size())
 	}
 }

@@ -1,8 +1,11 @@
 package journal
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/seqsvr/seqsvr/exact"
 	"github.com/seqsvr/seqsvr/seq"
@@ -10,12 +13,12 @@ import (
 
 // turn is what a file holds of its last turn: batches one behind the other from its start.
 type turn struct {
-	text     []byte
+	view
 	id       uint64 // of the journal
 	number   uint64 // zero if there is none
 	first    uint64 // number of the first batch
 	last     uint64
-	end      int
+	end      int64
 	complete bool
 }
 
@@ -30,11 +33,11 @@ func (j *Journal) load(write bool) error {
 				return fmt.Errorf("sync %s: %w", f.Name(), err)
 			}
 		}
-		text, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<62))
-		if err != nil {
+		var err error
+		if turns[i], err = scan(f); err != nil {
 			return fmt.Errorf("read %s: %w", f.Name(), err)
 		}
-		turns[i], j.length[i] = scan(text), int64(len(text))
+		j.length[i] = turns[i].size
 		if n := turns[i].number; n != 0 && n%2 != uint64(i) {
 			return fmt.Errorf("%w: %s holds turn %d", ErrDamaged, f.Name(), n)
 		}
@@ -43,20 +46,20 @@ func (j *Journal) load(write bool) error {
 	if old.number > now.number {
 		old, now = now, old
 	}
-	if err := check(old, now); err != nil {
+	if err := check(&old, &now); err != nil {
 		return err
 	}
 	if now.number == 0 || now.id != j.cfg.ID {
 		return fmt.Errorf("%w: no batch of journal %016x in its files", ErrDamaged, j.cfg.ID)
 	}
 	if !now.complete {
-		if err := j.replayAll(old); err != nil {
+		if err := j.replayAll(&old); err != nil {
 			return err
 		}
-		if err := j.replay(now, nil); err != nil {
+		if err := j.replay(&now, nil); err != nil {
 			return err
 		}
-	} else if err := j.replayAll(now); err != nil {
+	} else if err := j.replayAll(&now); err != nil {
 		return err
 	}
 	if j.turn, j.number = now.number, now.last; write {
@@ -67,7 +70,7 @@ func (j *Journal) load(write bool) error {
 
 // replayAll takes in a turn that has a whole copy of each section, and needs none before it:
 // what it has of a section before that is left out.
-func (j *Journal) replayAll(t turn) error {
+func (j *Journal) replayAll(t *turn) error {
 	early := map[seq.SectionID]bool{}
 	if err := j.replay(t, early); err != nil {
 		return err
@@ -79,26 +82,91 @@ func (j *Journal) replayAll(t turn) error {
 }
 
 // scan reads the batches from a file's start for as long as one follows the other.
-func scan(text []byte) turn {
-	t := turn{text: text}
+func scan(f File) (t turn, err error) {
+	if t.view, err = viewOf(f); err != nil {
+		return t, err
+	}
 	for {
-		h, _, ok := open(text[t.end:])
-		if !ok || t.number != 0 && (h.id != t.id || h.turn != t.number || h.number != t.last+1) {
-			return t
+		h, _, ok, err := t.batch(t.end)
+		if err != nil || !ok || t.number != 0 && (h.id != t.id || h.turn != t.number || h.number != t.last+1) {
+			return t, err
 		}
 		if t.number == 0 {
 			t.id, t.number, t.first = h.id, h.turn, h.number
 		}
 		t.last, t.complete = h.number, h.complete
-		t.end += pad(headerSize + int(h.length))
-		t.end = min(t.end, len(text))
+		t.end = min(t.end+h.size(), t.size)
 	}
 }
 
-func pad(n int) int { return (n + align - 1) / align * align }
+// size returns the bytes from the beginning of the batch to where the next one may begin.
+func (h *header) size() int64 { return (headerSize + int64(h.length) + align - 1) / align * align }
+
+// view reads a file piece by piece: all of it may be several times what the copies take.
+type view struct {
+	file File
+	size int64  // of the file
+	at   int64  // where the piece begins
+	text []byte // the piece
+}
+
+// piece is the least that a view reads, in bytes.
+const piece = 1 << 20
+
+// viewOf finds the size of a file by halving.
+func viewOf(f File) (view, error) {
+	v, past := view{file: f}, int64(1)<<62
+	for v.size < past {
+		middle := v.size + (past-v.size)/2
+		switch n, err := f.ReadAt(make([]byte, 1), middle); {
+		case n == 1:
+			v.size = middle + 1
+		case errors.Is(err, io.EOF):
+			past = middle
+		default:
+			return v, err
+		}
+	}
+	return v, nil
+}
+
+// read returns the n bytes of the file from a place on, which it has. They are good until the next call.
+func (v *view) read(from int64, n int) ([]byte, error) {
+	if from < v.at || from+int64(n) > v.at+int64(len(v.text)) {
+		size := int(min(int64(max(n, piece)), v.size-from))
+		v.text = slices.Grow(v.text[:0], size)[:size]
+		if v.at = from; size > 0 {
+			if n, err := v.file.ReadAt(v.text, from); n < size {
+				v.text = v.text[:0]
+				return nil, err
+			}
+		}
+	}
+	return v.text[from-v.at:][:n], nil
+}
+
+// batch reads the batch at a place of the file: see open.
+func (v *view) batch(from int64) (h header, entries []byte, ok bool, err error) {
+	if from+headerSize > v.size {
+		return h, nil, false, nil
+	}
+	b, err := v.read(from, headerSize)
+	if err != nil || binary.LittleEndian.Uint32(b) != magic {
+		return h, nil, false, err
+	}
+	length := int64(binary.LittleEndian.Uint32(b[8:]))
+	if from+headerSize+length > v.size {
+		return h, nil, false, nil
+	}
+	if b, err = v.read(from, headerSize+int(length)); err != nil {
+		return h, nil, false, err
+	}
+	h, entries, ok = open(b)
+	return h, entries, ok, nil
+}
 
 // check says what is missing: nothing may be but the batch that was being written.
-func check(old, now turn) error {
+func check(old, now *turn) error {
 	switch {
 	case now.number == 0, now.complete && old.number == 0:
 	case old.number != 0 && old.id != now.id:
@@ -110,9 +178,13 @@ func check(old, now turn) error {
 	case !now.complete && (old.number != now.number-1 || old.last+1 != now.first):
 		return fmt.Errorf("%w: turn %d ends at batch %d, and turn %d begins at %d", ErrDamaged, old.number, old.last, now.number, now.first)
 	}
-	for _, t := range []turn{old, now} {
-		for at := t.end; at < len(t.text); at += align {
-			if h, _, ok := open(t.text[at:]); ok && h.id == now.id && h.number > now.last {
+	for _, t := range []*turn{old, now} {
+		for at := t.end; at < t.size; at += align {
+			h, _, ok, err := t.batch(at)
+			if err != nil {
+				return fmt.Errorf("read %s: %w", t.file.Name(), err)
+			}
+			if ok && h.id == now.id && h.number > now.last {
 				return fmt.Errorf("%w: batch %d of turn %d is there, and %d is not", ErrDamaged, h.number, h.turn, now.last+1)
 			}
 		}
@@ -122,9 +194,12 @@ func check(old, now turn) error {
 
 // replay applies the content of a file. early collects the sections of which no whole copy has come
 // yet. If early is nil, all whole copies are there.
-func (j *Journal) replay(t turn, early map[seq.SectionID]bool) error {
-	for at := 0; at < t.end; {
-		h, entries, _ := open(t.text[at:])
+func (j *Journal) replay(t *turn, early map[seq.SectionID]bool) error {
+	for at := int64(0); at < t.end; {
+		h, entries, _, err := t.batch(at)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", t.file.Name(), err)
+		}
 		in := exact.NewReader(entries)
 		for in.Left() > 0 && in.Err() == nil {
 			if err := j.entry(in, early); err != nil {
@@ -134,7 +209,7 @@ func (j *Journal) replay(t turn, early map[seq.SectionID]bool) error {
 		if err := in.Err(); err != nil {
 			return fmt.Errorf("%w: batch %d: %w", ErrDamaged, h.number, err)
 		}
-		at += pad(headerSize + int(h.length))
+		at += h.size()
 	}
 	return nil
 }
@@ -143,7 +218,7 @@ func (j *Journal) entry(in *exact.Reader, early map[seq.SectionID]bool) error {
 	id, n := seq.SectionID(in.Uint()), in.Uint()
 	if n == 0 {
 		delete(early, id)
-		j.copies[id] = exact.Restore(in.State(), j.cfg.Window(id))
+		j.copies[id] = exact.Restore(in.State(j.cfg.Window(id)), j.cfg.Window(id))
 		return in.Err()
 	}
 	var records []exact.Record
@@ -172,7 +247,7 @@ func (j *Journal) resume(now turn) {
 		return
 	}
 	// The file before is needed until all copies are in this one, so this turn goes on.
-	j.end, j.due = int64(now.end), j.Sections()
+	j.end, j.due = now.end, j.Sections()
 	j.sections = len(j.due)
 	j.size = max(j.least(), j.length[j.turn%2])
 	j.noteGrowth()

@@ -19,55 +19,71 @@ var exactMutants = []mutant{
 	{rule: "exact-begins", name: "what was found is told before W stores have it", file: "exact/owner.go", in: []string{"exact", "allocsvr/logs"}, edits: []edit{
 		{" && o.round > 0:", ":"}}},
 	{rule: "exact-begins", name: "a repetition waits for the batch after its own", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
-		{"	o.pending, o.sent, o.asked, o.flying = nil, o.state.at, false, true\n", "	o.pending, o.sent, o.asked, o.flying = nil, o.sent, false, true\n"}}},
+		{"	o.state.ids.begin()\n	o.round++\n", "	o.round++\n"}}},
 	{rule: "exact-begins", name: "an index is used twice", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
 		{"o.epoch, o.state.at.Index+1, o.state.at.Epoch", "o.epoch, max(o.state.at.Index, 1), o.state.at.Epoch"}}},
 	{rule: "exact-checks", name: "a record is not checked against the numbers before it in its batch", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
-		{"			if last, ok := r.last(); ok {\n				return last\n", "			if last, ok := r.last(); ok && last == 0 {\n				return last\n"}}},
+		{"n := *b.ofUID(uid); n > 0 {\n", "n := *b.ofUID(uid); n < 0 {\n"}}},
 	{rule: "exact-checks", name: "a record is not checked against the ids before it in its batch", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
-		{"			return r.until(b.window), true\n", "			return 0, false\n"}}},
-	{rule: "exact-checks", name: "the first records of a large batch are not indexed", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
-		{"		for i := range records {\n			b.index(&records[i])\n		}\n", "		b.index(&records[len(records)-1])\n"}}},
-	{rule: "exact-checks", name: "the later records of a large batch are not indexed", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
-		{"	case b.lasts != nil:\n		b.index(&records[len(records)-1])\n", "	case b.lasts != nil:\n"}}},
+		{"			return b.records[n-1].until(b.window), true\n", "			return 0, false\n"}}},
+	{rule: "exact-checks", name: "a record is checked against the first of its UID", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
+		{"		*b.ofUID(r.UID) = int32(len(records))\n", "		if x := b.ofUID(r.UID); *x == 0 {\n			*x = int32(len(records))\n		}\n"}}},
+	{rule: "exact-checks", name: "a record is checked against the first use of its id", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
+		{"		*b.ofRequest(request{r.UID, r.ID}) = int32(len(records))\n", "		if x := b.ofRequest(request{r.UID, r.ID}); *x == 0 {\n			*x = int32(len(records))\n		}\n"}}},
 	{rule: "exact-room", name: "one store without memory stops new ids", file: "quorum/room.go", in: []string{"quorum"}, edits: []edit{
 		{"> c.n-c.w\n", "> 0\n"}}},
 	{rule: "exact-room", name: "a store that has room again is full", file: "quorum/room.go", in: []string{"quorum"}, edits: []edit{
 		{"		l.full.And(^s.bit())\n", ""}}},
 	{rule: "exact-room", name: "a store tells of no limit", file: "storesvr/room.go", in: []string{"storesvr"}, edits: []edit{
 		{"return r.most > 0 && r.used >= r.most }", "return false }"}}},
-	{rule: "exact-room", name: "ids do not count", file: "storesvr/room.go", in: []string{"storesvr"}, edits: []edit{
-		{"exact.Bytes(uids, ids)", "exact.Bytes(uids+ids, 0)"}}},
+	{rule: "exact-room", name: "ids do not count", file: "exact/state.go", in: []string{"exact", "storesvr"}, edits: []edit{
+		{"int64(s.last.Bytes() + s.ids.bytes)", "int64(s.last.Bytes())"}}},
+	{rule: "exact-room", name: "what a bucket took counts after it was dropped", file: "exact/ids.go", in: []string{"exact"}, edits: []edit{
+		{"		s.bytes -= s.buckets[n].bytes()\n	}\n", "	}\n"}}},
+	{rule: "exact-room", name: "a store counts what its copies had before", file: "storesvr/acceptor/log.go", in: []string{"storesvr/acceptor"}, edits: []edit{
+		{"	s.weigh(c.Borrow(), -1)\n", ""}}},
+	{rule: "exact-room", name: "a store that has started counts nothing", file: "storesvr/acceptor/log.go", in: []string{"storesvr/acceptor"}, edits: []edit{
+		{"		s.weigh(c.Borrow(), 1)\n	}\n	return nil\n", "	}\n	return nil\n"}}},
 	{rule: "exact-room", name: "the limit of a cgroup above is not seen", file: "internal/process/daemon/memory.go", in: []string{"internal/process/daemon"}, edits: []edit{
 		{"			if at == \"/\" {\n", "			if at != \"\" {\n"}}},
 	{rule: "exact-rehash", name: "an exact space is rehashed", file: "allocsvr/documents/keys.go", in: []string{"allocsvr/documents"}, edits: []edit{
 		{"	if s.Mode != seq.Exact {\n", "	if s.Mode != seq.Exact || s.Name != \"\" {\n"}}},
 	{rule: "exact-again", name: "an id is not used twice in a batch, however far apart", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
-		{"		return until > time\n", "		return until > 0\n"}}},
+		{"			return b.records[n-1].until(b.window), true\n", "			return math.MaxInt64, true\n"}, {"	\"math/bits\"\n", "	\"math\"\n	\"math/bits\"\n"}}},
 	{rule: "exact-again", name: "an id that a copy drops only with the batch is not used again", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
-		{"	return ok && got.until > time\n", "	return ok && got.until > 0\n"}}},
+		{"again && until > r.Time {\n", "again && until > 0 {\n"}}},
 	{rule: "exact-again", name: "an owner gathers what copies refuse", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
-		{"	if err := o.next().admits(&r); err != nil {\n", "	if err := o.next().admits(&r); err != nil && false {\n"}}},
+		{"	again, err := next.admits(&r)\n	if err != nil {\n", "	again, err := next.admits(&r)\n	if err != nil && false {\n"}}},
 	{rule: "exact-overtaken", name: "a batch has nothing of the one before", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
 		{"	if n := len(o.latest); n > 0 {\n", "	if n := len(o.latest); n > 0 && false {\n"}}},
 	{rule: "exact-overtaken", name: "after a question, a batch has nothing of the one before", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
 		{"	if len(o.pending) > 0 {\n		o.latest = o.pending\n	}\n", "	o.latest = o.pending\n"}}},
-	{rule: "exact-expiries", name: "ids that expire out of turn are forgotten", file: "exact/expiries.go", in: []string{"exact"}, edits: []edit{
-		{"	case len(e.late) > 0:\n		return &e.late[0]\n", ""}}},
-	{rule: "exact-expiries", name: "an id that comes late is put last", file: "exact/expiries.go", in: []string{"exact"}, edits: []edit{
-		{"	if n := len(e.queue); n > 0 && x.at < e.queue[n-1].at {\n", "	if n := len(e.queue); n > 0 && x.at < e.queue[n-1].at && false {\n"}}},
-	{rule: "exact-expiries", name: "the wrong one is dropped", file: "exact/expiries.go", in: []string{"exact"}, edits: []edit{
-		{"	if len(e.late) > 0 && e.next() == &e.late[0] {\n", "	if len(e.queue) == 0 {\n"}}},
+	{rule: "exact-expiries", name: "a bucket is dropped when its first id expires", file: "exact/ids.go", in: []string{"exact"}, edits: []edit{
+		{"s.buckets[n].end <= time; n++ {\n", "s.buckets[n].got(0).until <= time; n++ {\n"}}},
+	{rule: "exact-expiries", name: "a bucket is dropped when it begins", file: "exact/ids.go", in: []string{"exact"}, edits: []edit{
+		{"	return (until + width - 1) / width * width\n", "	return until / width * width\n"}}},
+	{rule: "exact-expiries", name: "ids go into the bucket that is there", file: "exact/ids.go", in: []string{"exact"}, edits: []edit{
+		{"	if i == 0 || s.buckets[i-1].end != end || ", "	if i == 0 || "}}},
+	{rule: "exact-expiries", name: "an id that comes late is put last", file: "exact/ids.go", in: []string{"exact"}, edits: []edit{
+		{"	for i > 0 && s.buckets[i-1].end > end {\n", "	for false {\n"}}},
+	{rule: "exact-expiries", name: "an id is kept until its bucket is dropped", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
+		{"Replayed: true}, got.until > time\n", "Replayed: true}, true\n"}}},
+	{rule: "exact-expiries", name: "an id that is used again stands twice", file: "exact/state.go", in: []string{"exact"}, edits: []edit{
+		{"		if again {\n", "		if false {\n"}}},
+	{rule: "exact-expiries", name: "the marks stay where they were when an id is forgotten", file: "exact/ids.go", in: []string{"exact"}, edits: []edit{
+		{"	if at < b.held {\n", "	if false {\n"}}},
+	{rule: "exact-clones", name: "a clone shares its ids", file: "exact/ids.go", in: []string{"exact"}, edits: []edit{
+		{"= slices.Clone(b.texts), slices.Clone(b.index)\n", "= b.texts, b.index\n"}}},
 	{rule: "exact-reads", name: "that nothing was taken is told from memory", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
 		{"	return Answer{Round: o.ask()}\n", "	return Answer{}\n"}}},
 	{rule: "exact-reads", name: "a current number is told from memory", file: "exact/owner.go", in: []string{"exact", "allocsvr/logs"}, edits: []edit{
 		{"	return Answer{Round: o.ask(), First: o.state.Last(uid)}\n", "	return Answer{First: o.state.Last(uid)}\n"}}},
 	{rule: "exact-reads", name: "a replay does not wait for W stores", file: "exact/owner.go", in: []string{"exact", "allocsvr/logs"}, edits: []edit{
-		{"	a := Answer{Round: o.has(got.index), ", "	a := Answer{Round: 0, "}}},
+		{"	return Answer{Round: o.has(in, at), ", "	return Answer{Round: 0, "}}},
 	{rule: "exact-time", name: "an id is kept by its caller's clock", file: "exact/record.go", in: []string{"exact"}, edits: []edit{
-		{"return max(r.Time, r.Sent) + window }", "return r.Sent + window }"}}},
+		{"from := max(r.Time, r.Sent)", "from := r.Sent"}}},
 	{rule: "exact-time", name: "an id is kept by its owner's clock", file: "exact/record.go", in: []string{"exact"}, edits: []edit{
-		{"return max(r.Time, r.Sent) + window }", "return r.Time + window }"}}},
+		{"from := max(r.Time, r.Sent)", "from := r.Time"}}},
 	{rule: "exact-time", name: "a request expires by the clock of whoever owns the section", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
 		{"		case first+o.cfg.Window <= time:\n", "		case first+o.cfg.Window <= now && time > 0:\n"}}},
 	{rule: "exact-time", name: "a request from beyond the bound of clocks is taken", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
@@ -94,12 +110,12 @@ var exactMutants = []mutant{
 		{"	if l.cfg.StoreTime != nil {\n", "	if l.cfg.StoreTime != nil && false {\n"}}},
 	{rule: "exact-time", name: "a store takes a whole copy of any time", file: "exact/copy.go", in: []string{"exact"}, edits: []edit{
 		{"	case s.time > max(latest, c.state.time):\n", "	case s.time > max(latest, c.state.time) && false:\n"}}},
-	{rule: "exact-ids", name: "an id counts for all UIDs", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
-		{"r := (request{uid, id}); o.next()", "r := (request{0, id}); o.next()"}}},
+	{rule: "exact-ids", name: "an id counts for all UIDs", file: "exact/ids.go", in: []string{"exact"}, edits: []edit{
+		{"uid == q.uid && string(id) == q.id {\n", "uid|q.uid == q.uid|uid && string(id) == q.id {\n"}, {"bits.RotateLeft64(mix(uid), 1) ^ id }", "id }"}}},
 	{rule: "exact-ids", name: "an id is given another count than it was used for", file: "exact/owner.go", in: []string{"exact", "allocsvr/logs"}, edits: []edit{
-		{"	if got.count != count {\n", "	if got.count != count && false {\n"}}},
+		{"ok && a.Count != count {\n", "ok && a.Count != count && false {\n"}}},
 	{rule: "exact-ids", name: "ids are forgotten early where there is no room", file: "exact/owner.go", in: []string{"allocsvr/logs"}, edits: []edit{
-		{"	if id != \"\" || !o.state.knows(uid) {\n		if err := o.full(); err != nil {\n			return Answer{}, err\n", "	if id != \"\" || !o.state.knows(uid) {\n		if err := o.full(); err != nil {\n			clear(o.state.ids)\n"}}},
+		{"	if id != \"\" || !o.state.knows(uid) {\n		if err := o.full(); err != nil {\n			return Answer{}, err\n", "	if id != \"\" || !o.state.knows(uid) {\n		if err := o.full(); err != nil {\n			o.state.ids = ids{}\n"}}},
 	{rule: "exact-copies", name: "a section takes more than a copy may have", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{
 		{"	case o.CopyShare() >= 1:\n", "	case o.CopyShare() < 0:\n"}}},
 	{rule: "exact-copies", name: "raises bring more UIDs than a copy may have", file: "exact/owner.go", in: []string{"exact"}, edits: []edit{

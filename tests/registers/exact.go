@@ -139,7 +139,7 @@ func (b *bench) copies(registers ...seq.Register) []quorum.Result {
 func (b *bench) wantCopy(what string, r seq.Register, promised seq.Epoch, want *exact.State) {
 	b.Helper()
 	got := b.copies(r)[0]
-	s, err := exact.ReadState(got.Payload)
+	s, err := exact.ReadState(got.Payload, seq.DefaultWindow.Milliseconds())
 	if err != nil || got.Verdict != quorum.VerdictOK || got.Promised != promised || got.Accepted != want.At().Epoch || got.Index != want.At().Index ||
 		s.Describe() != want.Describe() {
 		b.Errorf("%s: got %v, %v, promised %v, at %d of %v, %s; want promised %v, %s", what, err, got.Verdict, got.Promised, got.Index, got.Accepted, s.Describe(), promised, want.Describe())

@@ -47,7 +47,7 @@ var matrix = map[string]string{
 	"seqsvr.v1.Store/Prepare": "ao", "seqsvr.v1.Store/Step": "ao", "seqsvr.v1.Store/Stream": "ao", "seqsvr.v1.Store/Renew": "ao", "seqsvr.v1.Store/Release": "ao",
 	"seqsvr.v1.Store/Adopt": "ao", "seqsvr.v1.Store/Extend": "ao", "seqsvr.v1.Store/Require": "ao", "seqsvr.v1.Store/Dump": "o", "seqsvr.v1.Store/Fill": "o", "seqsvr.v1.Store/WindowsOver": "o",
 
-	"seqsvr.v1.Peer/Offer": "a", "seqsvr.v1.Peer/Take": "a", "seqsvr.v1.Peer/Look": "a", "seqsvr.v1.Peer/Refresh": "a",
+	"seqsvr.v1.Peer/Offer": "a", "seqsvr.v1.Peer/Take": "a", "seqsvr.v1.Peer/Look": "a", "seqsvr.v1.Peer/Refresh": "a", "seqsvr.v1.Peer/Ping": "a", "seqsvr.v1.Peer/Hears": "a",
 
 	"seqsvr.v1.Admin/Status": "tro", "seqsvr.v1.Admin/Leases": "tro", "seqsvr.v1.Admin/Events": "tro",
 	"seqsvr.v1.Admin/Drain": "o", "seqsvr.v1.Admin/Move": "o", "seqsvr.v1.Admin/Rebalance": "o", "seqsvr.v1.Admin/Rehash": "o", "seqsvr.v1.Admin/AddSpace": "o",

@@ -193,7 +193,7 @@ func (d *simDisk) log(entries []exact.Entry) (batches uint64) {
 		if len(e.Whole) > 0 {
 			space, err := d.now.meta.Mapping.SpaceOf(e.Section)
 			in := exact.NewReader(e.Whole)
-			state := in.State()
+			state := in.State(space.Window.Milliseconds())
 			if err = errors.Join(err, in.Err()); err != nil {
 				d.w.check.broken("X", "%s writes a copy that cannot be read: %v", d.h.name, err)
 				continue

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,8 @@ type options struct {
 	lab.Config
 	lab.DrillConfig
 	addr, readyFile string
-	engine          string // of the drill's own cluster
+	engine          string        // of the drill's own cluster
+	suspectAfter    time.Duration // likewise, of its AllocSvr
 	list            bool
 	html, output    string
 	web             string // address of the console; empty if there is none
@@ -99,7 +101,8 @@ func (o *options) addTo(cmd *cobra.Command) {
 	fs.StringSliceVar(&o.Zones, "zones", nil, "`zones` that the nodes of the drill's own cluster are in, in turn; empty: a,b,c for a drill of zones, none for others")
 	fs.DurationVar(&o.Lease, "lease", time.Second, "lease of the drill's own cluster; with --engine etcd "+etcdclient.DefaultLease.String()+" if none is given")
 	fs.BoolVar(&o.Supervise, "supervise", false, "run each AllocSvr of the own cluster below a parent that ends its lease when it dies")
-	fs.StringVar(&o.Load.Space, "space", "", "the calls' `space`; one of mode=exact in the drill's own cluster; empty: the default one")
+	fs.StringVar(&o.Load.Space, "space", "", "the calls' `space`, as name or name:mode=strict; in the drill's own cluster of mode=exact unless it says so; empty: the default one")
+	fs.DurationVar(&o.suspectAfter, "suspect-after", 0, "in the drill's own cluster, --suspect-after of its AllocSvr; 0: they wait for leases")
 	fs.IntVar(&o.Times, "times", 1, "how many `times` to break it, in one load")
 	fs.Uint32Var(&o.Sections, "sections", 0, "number of sections of the drill's own cluster; 0: the default, or 256 for a drill of Sets")
 	fs.StringVar(&o.Bin, "bin", "", "`folder` of the daemons' binaries; empty: beside seqctl")
@@ -211,10 +214,21 @@ func (o *options) run(ctx context.Context, args []string, stdout, stderr io.Writ
 	if err == nil && !o.attached() {
 		o.Dir = "drill" // to be replaced by a temporary one
 		if o.Load.Space != "" {
-			o.Spaces = []string{lab.ExactSpace(o.Load.Space)}
+			name, mode, _ := strings.Cut(o.Load.Space, ":mode=")
+			switch o.Load.Space = name; seq.Mode(mode) {
+			case "", seq.Exact:
+				o.Spaces = []string{lab.ExactSpace(name)}
+			case seq.Strict:
+				o.Spaces = []string{name + ":mode=strict"}
+			default:
+				err = errors.Join(err, fmt.Errorf("--space %q: mode %q, expected exact or strict", name, mode))
+			}
 			if _, bad := seq.NewMapping(seq.Space{Name: seq.DefaultSpace}, seq.Space{Name: o.Load.Space}); bad != nil {
 				err = errors.Join(err, fmt.Errorf("--space %q: %w", o.Load.Space, bad))
 			}
+		}
+		if o.suspectAfter > 0 {
+			o.Args = map[localcluster.Role][]string{localcluster.RoleAlloc: {"--suspect-after", o.suspectAfter.String()}}
 		}
 		err = errors.Join(err, o.Validate())
 	}

@@ -146,7 +146,7 @@ func exactOf(m seq.Mapping, states []quorum.RegisterState) *exactContents {
 			continue
 		}
 		out.Sections++
-		s, err := acceptor.CopyOf(st)
+		s, err := acceptor.CopyOf(st, m.WindowOf(id))
 		if err != nil || s.At().Index == 0 { // check says what is wrong with it
 			continue
 		}

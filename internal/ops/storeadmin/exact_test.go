@@ -63,7 +63,7 @@ func copyAt(t *testing.T, s *store) *exact.State {
 		for _, st := range states {
 			if st.Register == order {
 				var err error
-				if out, err = acceptor.CopyOf(st); err != nil {
+				if out, err = acceptor.CopyOf(st, seq.DefaultWindow.Milliseconds()); err != nil {
 					return err
 				}
 			}
@@ -100,7 +100,7 @@ func TestAReplacementBringsExactSectionsToWStores(t *testing.T) {
 	}
 	for _, st := range snap.States {
 		if st.Register == order {
-			if whole, err := acceptor.CopyOf(st); err != nil || whole.Describe() != want {
+			if whole, err := acceptor.CopyOf(st, seq.DefaultWindow.Milliseconds()); err != nil || whole.Describe() != want {
 				t.Errorf("a snapshot: got %v, %v, want %s", whole, err, want)
 			}
 		}
@@ -187,7 +187,7 @@ func TestABackupHasWhatWStoresHaveOfAnExactSection(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := slices.IndexFunc(snap.States, func(st quorum.RegisterState) bool { return st.Register == order })
-	if got, err := acceptor.CopyOf(snap.States[at]); err != nil || got.Describe() != next.State().Describe() {
+	if got, err := acceptor.CopyOf(snap.States[at], seq.DefaultWindow.Milliseconds()); err != nil || got.Describe() != next.State().Describe() {
 		t.Errorf("got %v, %v, want %s", got, err, next.State().Describe())
 	}
 }

@@ -137,6 +137,8 @@ var Methods = map[string]Access{
 	pb.Peer_Look_FullMethodName:  peer,
 
 	pb.Peer_Refresh_FullMethodName: peer,
+	pb.Peer_Ping_FullMethodName:    peer,
+	pb.Peer_Hears_FullMethodName:   peer,
 
 	pb.Admin_Status_FullMethodName:    looking,
 	pb.Admin_Leases_FullMethodName:    looking,

@@ -21,6 +21,182 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type PingRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PingRequest) Reset() {
+	*x = PingRequest{}
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PingRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PingRequest) ProtoMessage() {}
+
+func (x *PingRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PingRequest.ProtoReflect.Descriptor instead.
+func (*PingRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *PingRequest) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+type PingReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PingReply) Reset() {
+	*x = PingReply{}
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PingReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PingReply) ProtoMessage() {}
+
+func (x *PingReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PingReply.ProtoReflect.Descriptor instead.
+func (*PingReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{1}
+}
+
+type HearsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	Session       uint64                 `protobuf:"fixed64,2,opt,name=session,proto3" json:"session,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HearsRequest) Reset() {
+	*x = HearsRequest{}
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HearsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HearsRequest) ProtoMessage() {}
+
+func (x *HearsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HearsRequest.ProtoReflect.Descriptor instead.
+func (*HearsRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *HearsRequest) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *HearsRequest) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+type HearsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Hears         bool                   `protobuf:"varint,1,opt,name=hears,proto3" json:"hears,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HearsReply) Reset() {
+	*x = HearsReply{}
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HearsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HearsReply) ProtoMessage() {}
+
+func (x *HearsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HearsReply.ProtoReflect.Descriptor instead.
+func (*HearsReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *HearsReply) GetHears() bool {
+	if x != nil {
+		return x.Hears
+	}
+	return false
+}
+
 type SealedSection struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Section       uint32                 `protobuf:"varint,1,opt,name=section,proto3" json:"section,omitempty"`
@@ -32,7 +208,7 @@ type SealedSection struct {
 
 func (x *SealedSection) Reset() {
 	*x = SealedSection{}
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[0]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -44,7 +220,7 @@ func (x *SealedSection) String() string {
 func (*SealedSection) ProtoMessage() {}
 
 func (x *SealedSection) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[0]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -57,7 +233,7 @@ func (x *SealedSection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SealedSection.ProtoReflect.Descriptor instead.
 func (*SealedSection) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{0}
+	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SealedSection) GetSection() uint32 {
@@ -93,7 +269,7 @@ type OfferRequest struct {
 
 func (x *OfferRequest) Reset() {
 	*x = OfferRequest{}
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[1]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -105,7 +281,7 @@ func (x *OfferRequest) String() string {
 func (*OfferRequest) ProtoMessage() {}
 
 func (x *OfferRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[1]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -118,7 +294,7 @@ func (x *OfferRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferRequest.ProtoReflect.Descriptor instead.
 func (*OfferRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{1}
+	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *OfferRequest) GetClusterId() string {
@@ -157,7 +333,7 @@ type OfferReply struct {
 
 func (x *OfferReply) Reset() {
 	*x = OfferReply{}
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[2]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -169,7 +345,7 @@ func (x *OfferReply) String() string {
 func (*OfferReply) ProtoMessage() {}
 
 func (x *OfferReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[2]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -182,7 +358,7 @@ func (x *OfferReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferReply.ProtoReflect.Descriptor instead.
 func (*OfferReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{2}
+	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{6}
 }
 
 type TakeRequest struct {
@@ -197,7 +373,7 @@ type TakeRequest struct {
 
 func (x *TakeRequest) Reset() {
 	*x = TakeRequest{}
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[3]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -209,7 +385,7 @@ func (x *TakeRequest) String() string {
 func (*TakeRequest) ProtoMessage() {}
 
 func (x *TakeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[3]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -222,7 +398,7 @@ func (x *TakeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeRequest.ProtoReflect.Descriptor instead.
 func (*TakeRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{3}
+	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *TakeRequest) GetClusterId() string {
@@ -263,7 +439,7 @@ type LookRequest struct {
 
 func (x *LookRequest) Reset() {
 	*x = LookRequest{}
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[4]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -275,7 +451,7 @@ func (x *LookRequest) String() string {
 func (*LookRequest) ProtoMessage() {}
 
 func (x *LookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[4]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -288,7 +464,7 @@ func (x *LookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookRequest.ProtoReflect.Descriptor instead.
 func (*LookRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{4}
+	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LookRequest) GetClusterId() string {
@@ -313,7 +489,7 @@ type LookReply struct {
 
 func (x *LookReply) Reset() {
 	*x = LookReply{}
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[5]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -325,7 +501,7 @@ func (x *LookReply) String() string {
 func (*LookReply) ProtoMessage() {}
 
 func (x *LookReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[5]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -338,7 +514,7 @@ func (x *LookReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookReply.ProtoReflect.Descriptor instead.
 func (*LookReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{5}
+	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{9}
 }
 
 type RefreshRequest struct {
@@ -352,7 +528,7 @@ type RefreshRequest struct {
 
 func (x *RefreshRequest) Reset() {
 	*x = RefreshRequest{}
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -364,7 +540,7 @@ func (x *RefreshRequest) String() string {
 func (*RefreshRequest) ProtoMessage() {}
 
 func (x *RefreshRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -377,7 +553,7 @@ func (x *RefreshRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshRequest.ProtoReflect.Descriptor instead.
 func (*RefreshRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{6}
+	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RefreshRequest) GetClusterId() string {
@@ -409,7 +585,7 @@ type RefreshReply struct {
 
 func (x *RefreshReply) Reset() {
 	*x = RefreshReply{}
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -421,7 +597,7 @@ func (x *RefreshReply) String() string {
 func (*RefreshReply) ProtoMessage() {}
 
 func (x *RefreshReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -434,7 +610,7 @@ func (x *RefreshReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshReply.ProtoReflect.Descriptor instead.
 func (*RefreshReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{7}
+	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{11}
 }
 
 type TakeReply struct {
@@ -447,7 +623,7 @@ type TakeReply struct {
 
 func (x *TakeReply) Reset() {
 	*x = TakeReply{}
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -459,7 +635,7 @@ func (x *TakeReply) String() string {
 func (*TakeReply) ProtoMessage() {}
 
 func (x *TakeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_peer_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_peer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -472,7 +648,7 @@ func (x *TakeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeReply.ProtoReflect.Descriptor instead.
 func (*TakeReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{8}
+	return file_seqsvr_v1_peer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TakeReply) GetOwned() []uint32 {
@@ -493,7 +669,18 @@ var File_seqsvr_v1_peer_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x14seqsvr/v1/peer.proto\x12\tseqsvr.v1\"[\n" +
+	"\x14seqsvr/v1/peer.proto\x12\tseqsvr.v1\",\n" +
+	"\vPingRequest\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x01 \x01(\tR\tclusterId\"\v\n" +
+	"\tPingReply\"G\n" +
+	"\fHearsRequest\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x18\n" +
+	"\asession\x18\x02 \x01(\x06R\asession\"\"\n" +
+	"\n" +
+	"HearsReply\x12\x14\n" +
+	"\x05hears\x18\x01 \x01(\bR\x05hears\"[\n" +
 	"\rSealedSection\x12\x18\n" +
 	"\asection\x18\x01 \x01(\rR\asection\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x1a\n" +
@@ -525,12 +712,14 @@ const file_seqsvr_v1_peer_proto_rawDesc = "" +
 	"\fRefreshReply\"9\n" +
 	"\tTakeReply\x12\x14\n" +
 	"\x05owned\x18\x01 \x03(\rR\x05owned\x12\x16\n" +
-	"\x06failed\x18\x02 \x03(\rR\x06failed2\xea\x01\n" +
+	"\x06failed\x18\x02 \x03(\rR\x06failed2\xd9\x02\n" +
 	"\x04Peer\x127\n" +
 	"\x05Offer\x12\x17.seqsvr.v1.OfferRequest\x1a\x15.seqsvr.v1.OfferReply\x124\n" +
 	"\x04Take\x12\x16.seqsvr.v1.TakeRequest\x1a\x14.seqsvr.v1.TakeReply\x124\n" +
 	"\x04Look\x12\x16.seqsvr.v1.LookRequest\x1a\x14.seqsvr.v1.LookReply\x12=\n" +
-	"\aRefresh\x12\x19.seqsvr.v1.RefreshRequest\x1a\x17.seqsvr.v1.RefreshReplyBp\n" +
+	"\aRefresh\x12\x19.seqsvr.v1.RefreshRequest\x1a\x17.seqsvr.v1.RefreshReply\x124\n" +
+	"\x04Ping\x12\x16.seqsvr.v1.PingRequest\x1a\x14.seqsvr.v1.PingReply\x127\n" +
+	"\x05Hears\x12\x17.seqsvr.v1.HearsRequest\x1a\x15.seqsvr.v1.HearsReplyBp\n" +
 	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
 	"Seqsvr::V1b\x06proto3"
 
@@ -546,33 +735,41 @@ func file_seqsvr_v1_peer_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_peer_proto_rawDescData
 }
 
-var file_seqsvr_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_seqsvr_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_seqsvr_v1_peer_proto_goTypes = []any{
-	(*SealedSection)(nil),  // 0: seqsvr.v1.SealedSection
-	(*OfferRequest)(nil),   // 1: seqsvr.v1.OfferRequest
-	(*OfferReply)(nil),     // 2: seqsvr.v1.OfferReply
-	(*TakeRequest)(nil),    // 3: seqsvr.v1.TakeRequest
-	(*LookRequest)(nil),    // 4: seqsvr.v1.LookRequest
-	(*LookReply)(nil),      // 5: seqsvr.v1.LookReply
-	(*RefreshRequest)(nil), // 6: seqsvr.v1.RefreshRequest
-	(*RefreshReply)(nil),   // 7: seqsvr.v1.RefreshReply
-	(*TakeReply)(nil),      // 8: seqsvr.v1.TakeReply
+	(*PingRequest)(nil),    // 0: seqsvr.v1.PingRequest
+	(*PingReply)(nil),      // 1: seqsvr.v1.PingReply
+	(*HearsRequest)(nil),   // 2: seqsvr.v1.HearsRequest
+	(*HearsReply)(nil),     // 3: seqsvr.v1.HearsReply
+	(*SealedSection)(nil),  // 4: seqsvr.v1.SealedSection
+	(*OfferRequest)(nil),   // 5: seqsvr.v1.OfferRequest
+	(*OfferReply)(nil),     // 6: seqsvr.v1.OfferReply
+	(*TakeRequest)(nil),    // 7: seqsvr.v1.TakeRequest
+	(*LookRequest)(nil),    // 8: seqsvr.v1.LookRequest
+	(*LookReply)(nil),      // 9: seqsvr.v1.LookReply
+	(*RefreshRequest)(nil), // 10: seqsvr.v1.RefreshRequest
+	(*RefreshReply)(nil),   // 11: seqsvr.v1.RefreshReply
+	(*TakeReply)(nil),      // 12: seqsvr.v1.TakeReply
 }
 var file_seqsvr_v1_peer_proto_depIdxs = []int32{
-	0, // 0: seqsvr.v1.OfferRequest.sections:type_name -> seqsvr.v1.SealedSection
-	1, // 1: seqsvr.v1.Peer.Offer:input_type -> seqsvr.v1.OfferRequest
-	3, // 2: seqsvr.v1.Peer.Take:input_type -> seqsvr.v1.TakeRequest
-	4, // 3: seqsvr.v1.Peer.Look:input_type -> seqsvr.v1.LookRequest
-	6, // 4: seqsvr.v1.Peer.Refresh:input_type -> seqsvr.v1.RefreshRequest
-	2, // 5: seqsvr.v1.Peer.Offer:output_type -> seqsvr.v1.OfferReply
-	8, // 6: seqsvr.v1.Peer.Take:output_type -> seqsvr.v1.TakeReply
-	5, // 7: seqsvr.v1.Peer.Look:output_type -> seqsvr.v1.LookReply
-	7, // 8: seqsvr.v1.Peer.Refresh:output_type -> seqsvr.v1.RefreshReply
-	5, // [5:9] is the sub-list for method output_type
-	1, // [1:5] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	4,  // 0: seqsvr.v1.OfferRequest.sections:type_name -> seqsvr.v1.SealedSection
+	5,  // 1: seqsvr.v1.Peer.Offer:input_type -> seqsvr.v1.OfferRequest
+	7,  // 2: seqsvr.v1.Peer.Take:input_type -> seqsvr.v1.TakeRequest
+	8,  // 3: seqsvr.v1.Peer.Look:input_type -> seqsvr.v1.LookRequest
+	10, // 4: seqsvr.v1.Peer.Refresh:input_type -> seqsvr.v1.RefreshRequest
+	0,  // 5: seqsvr.v1.Peer.Ping:input_type -> seqsvr.v1.PingRequest
+	2,  // 6: seqsvr.v1.Peer.Hears:input_type -> seqsvr.v1.HearsRequest
+	6,  // 7: seqsvr.v1.Peer.Offer:output_type -> seqsvr.v1.OfferReply
+	12, // 8: seqsvr.v1.Peer.Take:output_type -> seqsvr.v1.TakeReply
+	9,  // 9: seqsvr.v1.Peer.Look:output_type -> seqsvr.v1.LookReply
+	11, // 10: seqsvr.v1.Peer.Refresh:output_type -> seqsvr.v1.RefreshReply
+	1,  // 11: seqsvr.v1.Peer.Ping:output_type -> seqsvr.v1.PingReply
+	3,  // 12: seqsvr.v1.Peer.Hears:output_type -> seqsvr.v1.HearsReply
+	7,  // [7:13] is the sub-list for method output_type
+	1,  // [1:7] is the sub-list for method input_type
+	1,  // [1:1] is the sub-list for extension type_name
+	1,  // [1:1] is the sub-list for extension extendee
+	0,  // [0:1] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_peer_proto_init() }
@@ -586,7 +783,7 @@ func file_seqsvr_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_peer_proto_rawDesc), len(file_seqsvr_v1_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,6 +23,8 @@ const (
 	Peer_Take_FullMethodName    = "/seqsvr.v1.Peer/Take"
 	Peer_Look_FullMethodName    = "/seqsvr.v1.Peer/Look"
 	Peer_Refresh_FullMethodName = "/seqsvr.v1.Peer/Refresh"
+	Peer_Ping_FullMethodName    = "/seqsvr.v1.Peer/Ping"
+	Peer_Hears_FullMethodName   = "/seqsvr.v1.Peer/Hears"
 )
 
 // PeerClient is the client API for Peer service.
@@ -43,6 +45,10 @@ type PeerClient interface {
 	// Refresh reads the catalogue of tags and the document of namespaces, and answers when the node goes by
 	// them. The caller has changed one. Idempotent.
 	Refresh(ctx context.Context, in *RefreshRequest, opts ...grpc.CallOption) (*RefreshReply, error)
+	// Ping is answered at once, by any session of the cluster: a node that does not answer is silent.
+	Ping(ctx context.Context, in *PingRequest, opts ...grpc.CallOption) (*PingReply, error)
+	// Hears tells whether a session answers the pings of this node. False too if the node pings no others.
+	Hears(ctx context.Context, in *HearsRequest, opts ...grpc.CallOption) (*HearsReply, error)
 }
 
 type peerClient struct {
@@ -93,6 +99,26 @@ func (c *peerClient) Refresh(ctx context.Context, in *RefreshRequest, opts ...gr
 	return out, nil
 }
 
+func (c *peerClient) Ping(ctx context.Context, in *PingRequest, opts ...grpc.CallOption) (*PingReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PingReply)
+	err := c.cc.Invoke(ctx, Peer_Ping_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *peerClient) Hears(ctx context.Context, in *HearsRequest, opts ...grpc.CallOption) (*HearsReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(HearsReply)
+	err := c.cc.Invoke(ctx, Peer_Hears_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PeerServer is the server API for Peer service.
 // All implementations must embed UnimplementedPeerServer
 // for forward compatibility.
@@ -111,6 +137,10 @@ type PeerServer interface {
 	// Refresh reads the catalogue of tags and the document of namespaces, and answers when the node goes by
 	// them. The caller has changed one. Idempotent.
 	Refresh(context.Context, *RefreshRequest) (*RefreshReply, error)
+	// Ping is answered at once, by any session of the cluster: a node that does not answer is silent.
+	Ping(context.Context, *PingRequest) (*PingReply, error)
+	// Hears tells whether a session answers the pings of this node. False too if the node pings no others.
+	Hears(context.Context, *HearsRequest) (*HearsReply, error)
 	mustEmbedUnimplementedPeerServer()
 }
 
@@ -132,6 +162,12 @@ func (UnimplementedPeerServer) Look(context.Context, *LookRequest) (*LookReply, 
 }
 func (UnimplementedPeerServer) Refresh(context.Context, *RefreshRequest) (*RefreshReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Refresh not implemented")
+}
+func (UnimplementedPeerServer) Ping(context.Context, *PingRequest) (*PingReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Ping not implemented")
+}
+func (UnimplementedPeerServer) Hears(context.Context, *HearsRequest) (*HearsReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Hears not implemented")
 }
 func (UnimplementedPeerServer) mustEmbedUnimplementedPeerServer() {}
 func (UnimplementedPeerServer) testEmbeddedByValue()              {}
@@ -226,6 +262,42 @@ func _Peer_Refresh_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Peer_Ping_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PingRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServer).Ping(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Peer_Ping_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServer).Ping(ctx, req.(*PingRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Peer_Hears_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(HearsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServer).Hears(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Peer_Hears_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServer).Hears(ctx, req.(*HearsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Peer_ServiceDesc is the grpc.ServiceDesc for Peer service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -248,6 +320,14 @@ var Peer_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Refresh",
 			Handler:    _Peer_Refresh_Handler,
+		},
+		{
+			MethodName: "Ping",
+			Handler:    _Peer_Ping_Handler,
+		},
+		{
+			MethodName: "Hears",
+			Handler:    _Peer_Hears_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
