@@ -29,8 +29,8 @@ func (n *Node) needs(ctx context.Context, feature string, protocol int) error {
 
 // decideSpace decides that the cluster has a space.
 func (n *Node) decideSpace(ctx context.Context, have seq.Mapping, s seq.Space) (seq.Mapping, error) {
-	if s.Mode == seq.Exact {
-		if err := n.needs(ctx, "exact spaces", version.ExactSpaces); err != nil {
+	if feature, protocol := version.OfMapping(seq.Mapping{Spaces: []seq.Space{s}}); protocol > 0 {
+		if err := n.needs(ctx, feature, protocol); err != nil {
 			return seq.Mapping{}, err
 		}
 	}
@@ -40,13 +40,11 @@ func (n *Node) decideSpace(ctx context.Context, have seq.Mapping, s seq.Space) (
 // used returns the protocol of the features that the cluster uses, as far as this node knows.
 func (n *Node) used() (feature string, protocol int) {
 	record := n.alloc.sets.Known()
-	switch {
-	case !record.IsRoot() || record.Name != "":
+	feature, protocol = version.OfMapping(*n.alloc.sections.Mapping())
+	if protocol < version.Sets && (!record.IsRoot() || record.Name != "") {
 		return "Sets", version.Sets
-	case n.alloc.sections.Mapping().HasExact():
-		return "exact spaces", version.ExactSpaces
 	}
-	return "", 0
+	return feature, protocol
 }
 
 // requireUsed makes the stores require the protocol of the features in use, until ctx ends. A node of an

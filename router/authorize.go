@@ -21,6 +21,9 @@ type methods struct {
 	batchNext  method[*pb.BatchNextRequest, *pb.BatchNextReply]
 	lookup     method[*pb.LookupRequest, *pb.LookupReply]
 	currents   method[*pb.CurrentRequest, *pb.CurrentReply]
+	open       method[*pb.OpenRequest, *pb.OpenReply]
+	done       method[*pb.DoneRequest, *pb.DoneReply]
+	marks      method[*pb.MarkRequest, *pb.MarkReply]
 	raise      method[*pb.RaiseRequest, *pb.RaiseReply]
 	batchRaise method[*pb.BatchRaiseRequest, *pb.BatchRaiseReply]
 	generate   method[*pb.SnowflakeGenerateRequest, *pb.SnowflakeGenerateReply]
@@ -40,6 +43,9 @@ func methodsOf(s services, guard *auth.Guard, changes *rpc.Changes) methods {
 		batchNext:  guarded(guard, pb.Sequence_BatchNext_FullMethodName, s.seqs.BatchNext),
 		lookup:     guarded(guard, pb.Sequence_Lookup_FullMethodName, s.seqs.Lookup),
 		currents:   guarded(guard, pb.Sequence_Current_FullMethodName, s.seqs.Current),
+		open:       guarded(guard, pb.Sequence_Open_FullMethodName, s.seqs.Open),
+		done:       guarded(guard, pb.Sequence_Done_FullMethodName, s.seqs.Done),
+		marks:      guarded(guard, pb.Sequence_Mark_FullMethodName, s.seqs.Mark),
 		raise:      watched(changes, pb.Sequence_Raise_FullMethodName, guarded(guard, pb.Sequence_Raise_FullMethodName, s.seqs.Raise)),
 		batchRaise: guarded(guard, pb.Sequence_BatchRaise_FullMethodName, s.seqs.BatchRaise),
 		generate:   guarded(guard, pb.Snowflake_Generate_FullMethodName, s.ids.Generate),

@@ -145,7 +145,7 @@ func faultOf(err error) (int, *fault) {
 	switch {
 	case errors.As(err, &conflict):
 		what.First, what.Count = uint64(conflict.First), conflict.Count
-	case errors.Is(err, seq.ErrIDExpired):
+	case errors.Is(err, seq.ErrIDExpired), errors.Is(err, seq.ErrTicketEnded):
 		code = http.StatusGone // it was here; no change of the request brings it back
 	}
 	return code, what

@@ -22,6 +22,9 @@ func (f *front) v1() []route {
 		call(http.MethodGet, "/v1/lookup", f.lookup, &pb.LookupRequest{}),
 		call(http.MethodGet, "/v1/current", f.current, &pb.Batch{}),
 		call(http.MethodPost, "/v1/current/batch", f.current, &pb.Batch{}),
+		call(http.MethodPost, "/v1/open", f.open, &pb.OpenRequest{Count: one}),
+		call(http.MethodPost, "/v1/done", f.done, &pb.DoneRequest{}, "first"),
+		call(http.MethodGet, "/v1/mark", f.mark, &pb.Batch{}),
 		call(http.MethodPost, "/v1/raise", f.raise, &pb.RaiseRequest{}, "at_least"),
 		call(http.MethodPost, "/v1/raise/batch", f.raiseBatch, &pb.RaiseBatch{}, "at_least"),
 		call(http.MethodPost, "/v1/snowflake/generate", f.generate, &pb.SnowflakeGenerateRequest{Count: one}),
@@ -70,6 +73,15 @@ func (f *front) batch(ctx context.Context, b *pb.Batch) (*pb.BatchResult, error)
 // current is Current of one batch.
 func (f *front) current(ctx context.Context, b *pb.Batch) (*pb.CurrentResult, error) {
 	got, err := f.currents(ctx, &pb.CurrentRequest{Batches: []*pb.Batch{b}})
+	if err != nil {
+		return nil, err
+	}
+	return got.Results[0], common(b, got.Results[0].Errors)
+}
+
+// mark is Mark of one batch.
+func (f *front) mark(ctx context.Context, b *pb.Batch) (*pb.MarkResult, error) {
+	got, err := f.marks(ctx, &pb.MarkRequest{Batches: []*pb.Batch{b}})
 	if err != nil {
 		return nil, err
 	}

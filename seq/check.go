@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -50,6 +51,17 @@ func CheckKeys(field string, n int) error {
 	return nil
 }
 
+// CheckTicket checks what names a ticket of a key, the first of its numbers and its id: ErrBadArgument.
+func CheckTicket(first, id uint64) error {
+	switch {
+	case first == 0 || first > uint64(MaxSeq):
+		return fmt.Errorf("%w: first is %d, expected the first number of a ticket, 1 to %d", ErrBadArgument, first, MaxSeq)
+	case id == 0 || id > uint64(MaxSeq):
+		return fmt.Errorf("%w: ticket is %d, expected 1 to %d as open gave it", ErrBadArgument, id, MaxSeq)
+	}
+	return nil
+}
+
 // CheckFloor bounds what a sequence is raised to: ErrOverflow.
 func CheckFloor(field string, floor uint64) error {
 	if floor > uint64(MaxSeq) {
@@ -75,6 +87,28 @@ func CheckRequestID[T string | []byte](field string, id T) error {
 		return fmt.Errorf("%w: %s of %d bytes, expected 1 to %d", ErrBadArgument, field, len(id), MaxRequestID)
 	}
 	return nil
+}
+
+// GivesTickets returns ErrNoTickets for a space that gives no tickets and has no marks.
+func (s *Space) GivesTickets() error {
+	if s.Tickets > 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: space %q has none", ErrNoTickets, s.Name)
+}
+
+// TicketLife returns the life of a ticket that was asked for, in milliseconds; zero means the longest. It
+// returns ErrNoTickets, or ErrBadArgument for a life that the space does not give.
+func (s *Space) TicketLife(ms uint64) (time.Duration, error) {
+	switch most := uint64(s.Tickets.Milliseconds()); {
+	case most == 0:
+		return 0, s.GivesTickets()
+	case ms == 0:
+		return s.Tickets, nil
+	case ms > most:
+		return 0, fmt.Errorf("%w: a ticket of %d ms, expected at most the %d ms of space %q", ErrBadArgument, ms, most, s.Name)
+	}
+	return time.Duration(ms) * time.Millisecond, nil
 }
 
 // KeepsIDs returns ErrIDNotKept for a space that keeps no request ids, because a promise that a crash may

@@ -59,6 +59,14 @@ var (
 	// ErrUIDMemory: the node's memory for counters is used up by UIDs that are in use, so
 	// one without a counter gets none. It is also an ErrOverloaded. Retry later.
 	ErrUIDMemory = fmt.Errorf("%w: no memory for another uid", ErrOverloaded)
+	// ErrTickets: too many tickets are open, of the key or at the node. It is also an ErrOverloaded. End
+	// tickets with Done, and retry.
+	ErrTickets = fmt.Errorf("%w: too many open tickets", ErrOverloaded)
+	// ErrNoTickets: the space gives no tickets and has no marks. Do not retry.
+	ErrNoTickets = errors.New("tickets and marks are of spaces with tickets= only")
+	// ErrTicketEnded: the ticket is not open any more, or not of that key and caller. If its time ended it,
+	// readers may have passed its numbers. Do not retry.
+	ErrTicketEnded = errors.New("ticket is not open")
 	// ErrShuttingDown: the process is leaving. Retry elsewhere.
 	ErrShuttingDown = errors.New("shutting down")
 	// ErrNoRoute: no route table yet, or no live node for the section. Retry later.

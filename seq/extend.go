@@ -46,6 +46,9 @@ func (s *Space) settings() string {
 	if s.Window > 0 {
 		text += ",window=" + s.Window.String()
 	}
+	if s.Tickets > 0 {
+		text += ",tickets=" + s.Tickets.String()
+	}
 	return text
 }
 

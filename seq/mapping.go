@@ -37,6 +37,12 @@ const (
 	MaxWindow     = 24 * time.Hour
 )
 
+// The life of a ticket, of a space with tickets.
+const (
+	MinTickets = 100 * time.Millisecond
+	MaxTickets = 5 * time.Minute
+)
+
 // DefaultSpace is the space of a key that names none.
 const DefaultSpace = "user"
 
@@ -82,6 +88,9 @@ type Space struct {
 	// Window is the least time for which an exact space keeps the ids of requests, a second to MaxWindow.
 	// It is zero in other modes.
 	Window time.Duration `json:"window,omitempty"`
+	// Tickets is the longest life of a ticket, MinTickets to MaxTickets. If zero, the space gives no tickets
+	// and has no marks.
+	Tickets time.Duration `json:"tickets,omitempty"`
 	// Added says that the space was added to a cluster that had been initialised without it.
 	Added bool `json:"added,omitempty"`
 }
@@ -192,6 +201,10 @@ func (m Mapping) Validate() error {
 			return fmt.Errorf("%w: exact space %q keeps ids for %v, expected whole milliseconds", ErrBadMapping, s.Name, s.Window)
 		case s.Mode != Exact && s.Window != 0:
 			return fmt.Errorf("%w: space %q of mode %s has a window of %v: ids of requests are kept by spaces of mode=%s only", ErrBadMapping, s.Name, s.Mode, s.Window, Exact)
+		case s.Tickets != 0 && (s.Tickets < MinTickets || s.Tickets > MaxTickets || s.Tickets%time.Millisecond != 0):
+			return fmt.Errorf("%w: space %q has tickets of %v, expected %v to %v in whole milliseconds, or none", ErrBadMapping, s.Name, s.Tickets, MinTickets, MaxTickets)
+		case s.Tickets != 0 && s.Mode != Ordered && s.Mode != Strict:
+			return fmt.Errorf("%w: space %q of mode %s has tickets of %v: tickets are of spaces of mode=%s and mode=%s", ErrBadMapping, s.Name, s.Mode, s.Tickets, Ordered, Strict)
 		}
 		seen[s.Name] = true
 		added = s.Added
@@ -259,6 +272,11 @@ func (m Mapping) WindowOf(id SectionID) int64 {
 // HasExact reports whether a space is exact.
 func (m Mapping) HasExact() bool {
 	return slices.ContainsFunc(m.Spaces, func(s Space) bool { return s.Mode == Exact })
+}
+
+// HasTickets reports whether a space gives tickets.
+func (m Mapping) HasTickets() bool {
+	return slices.ContainsFunc(m.Spaces, func(s Space) bool { return s.Tickets > 0 })
 }
 
 // SectionOf returns the section of a UID in the space: the block of 64 neighbours, hashed.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -40,6 +41,50 @@ func TestASectionIsNearItsEndAndThenSpent(t *testing.T) {
 	} {
 		if near, spent := space.Ending(row.ceiling); near != row.near || spent != row.spent {
 			t.Errorf("ceiling %d: got near %v spent %v, want %v %v", row.ceiling, near, spent, row.near, row.spent)
+		}
+	}
+}
+
+func TestTicketsAreOfOrdinaryAndStrictSpacesWithinTheirBounds(t *testing.T) {
+	for _, row := range []struct {
+		space seq.Space
+		bad   bool
+	}{
+		{seq.Space{Tickets: 10 * time.Second}, false},
+		{seq.Space{Tickets: seq.MinTickets, Mode: seq.Strict}, false},
+		{seq.Space{Tickets: seq.MaxTickets}, false},
+		{seq.Space{Tickets: seq.MinTickets - time.Millisecond}, true},
+		{seq.Space{Tickets: seq.MaxTickets + time.Millisecond}, true},
+		{seq.Space{Tickets: time.Second + time.Microsecond}, true},
+		{seq.Space{Tickets: time.Second, Mode: seq.UniqueOnly}, true},
+		{seq.Space{Tickets: time.Second, Mode: seq.Exact}, true},
+	} {
+		row.space.Name = "inbox"
+		if _, err := seq.NewMapping(row.space); errors.Is(err, seq.ErrBadMapping) != row.bad {
+			t.Errorf("%+v: got %v", row.space, err)
+		}
+	}
+}
+
+func TestTheLifeOfATicketIsAtMostThatOfItsSpace(t *testing.T) {
+	inbox, plain := seq.Space{Name: "inbox", Tickets: 10 * time.Second}, seq.Space{Name: "user"}
+	for _, row := range []struct {
+		space *seq.Space
+		ms    uint64
+		want  time.Duration
+		err   error
+	}{
+		{&inbox, 0, 10 * time.Second, nil}, {&inbox, 1, time.Millisecond, nil}, {&inbox, 10_000, 10 * time.Second, nil},
+		{&inbox, 10_001, 0, seq.ErrBadArgument}, {&inbox, 1 << 63, 0, seq.ErrBadArgument},
+		{&plain, 0, 0, seq.ErrNoTickets}, {&plain, 5, 0, seq.ErrNoTickets},
+	} {
+		if got, err := row.space.TicketLife(row.ms); got != row.want || !errors.Is(err, row.err) {
+			t.Errorf("%s, %d ms: got %v, %v, want %v, %v", row.space.Name, row.ms, got, err, row.want, row.err)
+		}
+	}
+	for _, bad := range [][2]uint64{{0, 1}, {1, 0}, {1 << 53, 1}, {1, 1 << 53}} {
+		if err := seq.CheckTicket(bad[0], bad[1]); !errors.Is(err, seq.ErrBadArgument) {
+			t.Errorf("ticket %v: got %v", bad, err)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // SpaceForm is what ParseSpace takes.
-const SpaceForm = "NAME[:sections=N][,step=N][,max-step=N][,max-jump=N][,mode=M][,window=D][,key-hash=H]"
+const SpaceForm = "NAME[:sections=N][,step=N][,max-step=N][,max-jump=N][,mode=M][,window=D][,tickets=D][,key-hash=H]"
 
 // ParseSpace reads NAME[:KEY=VALUE[,KEY=VALUE...]], as operators write a space. Settings that the text
 // lacks are zero; NewMapping fills them in and checks the space. ParseSpace returns ErrBadMapping.
@@ -46,6 +46,14 @@ func (s *Space) set(key, value string) error {
 		to(n)
 		return nil
 	}
+	duration := func(like string, to *time.Duration) error {
+		d, err := time.ParseDuration(value)
+		if err != nil || d <= 0 {
+			return badText("%s is %q, no duration above 0 such as %s", key, value, like)
+		}
+		*to = d
+		return nil
+	}
 	switch key {
 	case "sections":
 		return number(32, func(n uint64) { s.Sections = uint32(n) })
@@ -60,11 +68,9 @@ func (s *Space) set(key, value string) error {
 	case "key-hash":
 		s.KeyHash = KeyHash(value)
 	case "window":
-		d, err := time.ParseDuration(value)
-		if err != nil || d <= 0 {
-			return badText("window is %q, no duration above 0 such as 10m", value)
-		}
-		s.Window = d
+		return duration("10m", &s.Window)
+	case "tickets":
+		return duration("10s", &s.Tickets)
 	default:
 		return badText("%q is no setting", key+"="+value)
 	}

@@ -143,8 +143,9 @@ func (r *replica) require(ctx context.Context, cluster string, era seq.Era, prot
 // node of a build of before, which raises nothing, may be at work.
 func (g *requirement) using(u *disk.Update) {
 	used := u.Required
-	if u.Mapping != nil && u.Mapping.HasExact() {
-		used = max(used, version.ExactSpaces)
+	if u.Mapping != nil {
+		_, needs := version.OfMapping(*u.Mapping)
+		used = max(used, needs)
 	}
 	if slices.ContainsFunc(u.Changes, func(ch acceptor.Change) bool { return ch.Register == seq.RecordRegister && ch.State.Max > 0 }) {
 		used = max(used, version.SetsBefore)
@@ -171,12 +172,9 @@ func (c *core) allFit(protocol int, now time.Duration) error {
 // requireUsed raises the required protocol of a store at its start to what the features need
 // that the cluster uses already: builds of before wrote no such number.
 func requireUsed(cfg Config, db Database, meta *disk.Meta, registers map[seq.Register]acceptor.State) error {
-	used := 0
-	if meta.Mapping.HasExact() {
-		used = version.ExactSpaces
-	}
+	_, used := version.OfMapping(meta.Mapping)
 	if registers[seq.RecordRegister].Max > 0 {
-		used = version.SetsBefore
+		used = max(used, version.SetsBefore)
 	}
 	if used <= meta.Required {
 		return nil

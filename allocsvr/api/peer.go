@@ -139,7 +139,7 @@ func (p *Peer) Offer(ctx context.Context, req *pb.OfferRequest) (*pb.OfferReply,
 			return nil, fmt.Errorf("%w: counters of section %d: %w", seq.ErrBadArgument, id, err)
 		}
 		sections = append(sections, handover.Sealed{
-			ID: id, Epoch: seq.Epoch{Round: s.Round, Session: seq.Session(req.From)}, Table: table, Body: s.Counters})
+			ID: id, Epoch: seq.Epoch{Round: s.Round, Session: seq.Session(req.From)}, Table: table, Body: s.Counters, Tickets: s.Tickets})
 	}
 	if err := p.Owner.Accept(sections); err != nil {
 		return nil, err

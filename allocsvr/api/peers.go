@@ -72,8 +72,8 @@ func (p *Peers) Offer(ctx context.Context, addr string, to seq.Session, sections
 			if body == nil {
 				body = s.Table.AppendBinary(nil)
 			}
-			size += len(body)
-			req.Sections = append(req.Sections, &pb.SealedSection{Section: uint32(s.ID), Round: s.Epoch.Round, Counters: body})
+			size += len(body) + len(s.Tickets)
+			req.Sections = append(req.Sections, &pb.SealedSection{Section: uint32(s.ID), Round: s.Epoch.Round, Counters: body, Tickets: s.Tickets})
 		}
 		if _, err := client.Offer(ctx, req); err != nil {
 			return fmt.Errorf("offer to %s: %w", addr, err)

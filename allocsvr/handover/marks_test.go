@@ -52,3 +52,12 @@ func TestAFileOfBeforeThereWereMarksIsRead(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
+
+func TestTheDigestCoversTheTickets(t *testing.T) {
+	s := Sealed{ID: 3, Epoch: seq.Epoch{Round: 4, Session: 5}, Table: counters.New(7)}
+	with, other := s, s
+	with.Tickets, other.Tickets = []byte("tickets"), []byte("ticketz")
+	if s.Digest() == with.Digest() || with.Digest() == other.Digest() {
+		t.Error("a release does not tell with which tickets the section goes")
+	}
+}

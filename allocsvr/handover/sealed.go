@@ -21,6 +21,9 @@ type Sealed struct {
 	// Mark identifies the hash of string keys under which they were counted. A node with another hash
 	// cannot use the counters, because the same key has another counter there.
 	Mark uint64
+	// Tickets has the open tickets, with the time that they had left at the seal. If it is empty, they are not
+	// known. Parked sections have none.
+	Tickets []byte
 	// offered is the digest of counters that came from a peer, or 0. The counters are good only if the
 	// release left the same digest at the stores. Otherwise any sender could forge counters, because every
 	// status shows the epoch.
@@ -42,6 +45,10 @@ func (s Sealed) Digest() uint64 {
 	sum := sha256.New()
 	sum.Write(head)
 	sum.Write(body)
+	if len(s.Tickets) > 0 {
+		sum.Write(binary.BigEndian.AppendUint64([]byte("tickets "), uint64(len(body))))
+		sum.Write(s.Tickets)
+	}
 	return max(1, binary.BigEndian.Uint64(sum.Sum(nil)))
 }
 

@@ -148,6 +148,7 @@ func (t *attempt) Begin(epoch seq.Epoch, found quorum.Outcome) (ceiling uint64, 
 	}
 	if t.stopped != nil {
 		t.continueFrom(found)
+		t.o.sections.Promised(t.c.ID(), nil)
 		return t.max, true
 	}
 	if t.done.read == nil {
@@ -156,6 +157,7 @@ func (t *attempt) Begin(epoch seq.Epoch, found quorum.Outcome) (ceiling uint64, 
 	if t.start(found) {
 		t.done.kept++
 	}
+	t.o.sections.Promised(t.c.ID(), t.from.Tickets)
 	return t.max, true
 }
 

@@ -26,7 +26,7 @@ type giver struct{ *Owner }
 // seal seals an owned section for good. It returns false if the section is not owned.
 func (g *giver) seal(id seq.SectionID) (handover.Sealed, bool) {
 	epoch, table, ok := g.sections.Section(id).Seal()
-	return handover.Sealed{ID: id, Epoch: epoch, Table: table, Mark: g.mark(id)}, ok
+	return handover.Sealed{ID: id, Epoch: epoch, Table: table, Mark: g.mark(id), Tickets: g.sections.Tickets(id)}, ok
 }
 
 // run hands over what the table wants elsewhere, for as long as ctx lasts.

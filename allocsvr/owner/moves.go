@@ -128,7 +128,7 @@ func (m *Moves) seal(id seq.SectionID, move uint64) (stop, bool) {
 	s := stop{Stopped: Stopped{ID: id, Ceiling: table.High(), Mark: mark}, move: move, epoch: epoch, table: table}
 	m.note(s)
 	// If the section stays in this Set, this node goes on from these counters.
-	m.o.kept.Keep(handover.Sealed{ID: id, Epoch: epoch, Table: table, Mark: mark})
+	m.o.kept.Keep(handover.Sealed{ID: id, Epoch: epoch, Table: table, Mark: mark, Tickets: m.o.sections.Tickets(id)})
 	return s, true
 }
 

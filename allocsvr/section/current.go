@@ -27,33 +27,43 @@ func (t *Table) Current(ctx context.Context, space *seq.Space, keys seq.Counters
 		return t.logged.current(ctx, space, keys)
 	}
 	out := make([]Now, len(keys.UIDs))
-	var faults []Fault
+	faults := t.read(ctx, space, keys, func(i int, c *Section) {
+		uid := uint64(keys.UIDs[i])
+		value, exact := c.table.Get(uid)
+		out[i] = Now{Value: value, UpperBound: !exact && value > 0}
+		if at, ok := c.table.LastTaken(uid); ok {
+			out[i].LastTaken = int64(at)
+		}
+	})
+	for _, f := range faults {
+		out[f.Index] = Now{}
+	}
+	return out, faults
+}
+
+// read calls one for each index, under the lock of its section while that is owned and leased. In a strict
+// space what was read holds once a look has found the epochs standing, after it was read.
+func (t *Table) read(ctx context.Context, space *seq.Space, keys seq.Counters, one func(i int, c *Section)) (faults []Fault) {
 	var read looks
-	for i, uid := range keys.UIDs {
-		c := t.Section(space.SectionOf(keys.Places[i]))
+	for i, place := range keys.Places {
+		c := t.Section(space.SectionOf(place))
 		err := t.whenOwned(ctx, c, func() (bool, error) {
-			value, exact := c.table.Get(uint64(uid))
-			out[i] = Now{Value: value, UpperBound: !exact && value > 0}
-			if at, ok := c.table.LastTaken(uint64(uid)); ok {
-				out[i].LastTaken = int64(at)
-			}
+			one(i, c)
 			if space.Mode == seq.Strict {
 				read.note(c)
 			}
 			return true, nil
 		})
 		if err != nil {
-			out[i] = Now{}
 			faults = append(faults, Fault{Index: i, Err: err})
 		}
 	}
 	for i, err := range t.look(ctx, read).of(space, keys) {
 		if !slices.ContainsFunc(faults, func(f Fault) bool { return f.Index == i }) {
-			out[i] = Now{}
 			faults = append(faults, Fault{Index: i, Err: err})
 		}
 	}
-	return out, faults
+	return faults
 }
 
 // looks are the epochs under which sections of strict spaces made an answer, which is given once a look

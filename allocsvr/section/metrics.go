@@ -26,6 +26,8 @@ var (
 	mBudget    = telemetry.Gauge("alloc_uid_memory_budget_bytes", "What they may take (--uid-memory); 0: any number.")
 	mFolded    = telemetry.Counter("alloc_folded_blocks_total", "Blocks of 64 neighbouring UIDs whose counters were dropped to stay within the budget.")
 	mUnserved  = telemetry.Counter("alloc_uids_refused_total", "Requests refused because there was no memory for a UID without a counter.")
+	mOpen      = telemetry.Gauge("alloc_tickets_open", "Tickets that are open; at 1,048,576 no more are given.")
+	mTickets   = telemetry.Counter("alloc_tickets_total", "Tickets that were opened, that Done or Cancel ended (done, cancelled), that their time ended (expired), and requests that were refused because too many were open (refused).", "event")
 	mHeadroom  = telemetry.Distribution("alloc_headroom_ratio", "Numbers left below the confirmed ceiling of each owned section, as a share of its step.")
 	mHeadMin   = telemetry.Gauge("alloc_headroom_min_ratio", "The least of those shares; 1 with no owned section.")
 	mSteps     = telemetry.Counter("alloc_steps_total", "Sections whose ceiling was moved forward.")
@@ -106,8 +108,17 @@ func (t *Table) Send(ch chan<- prometheus.Metric) {
 	mBudget.Send(ch, float64(m.Budget))
 	mFolded.Send(ch, float64(m.Folded))
 	mUnserved.Send(ch, float64(m.Refused))
+	t.sendTickets(ch)
 	sendStates(ch, t.all(), t.clock.Now())
 	sendEndings(ch, t.all())
+}
+
+func (t *Table) sendTickets(ch chan<- prometheus.Metric) {
+	s := &t.tickets
+	mOpen.Send(ch, float64(s.Open.Load()))
+	for event, n := range map[string]*atomic.Uint64{"opened": &s.Opened, "done": &s.Done, "cancelled": &s.Cancelled, "expired": &s.Expired, "refused": &s.Refused} {
+		mTickets.Send(ch, float64(n.Load()), event)
+	}
 }
 
 func sendStates(ch chan<- prometheus.Metric, cells iter.Seq[*Section], now time.Duration) {

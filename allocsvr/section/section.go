@@ -7,6 +7,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/logs"
 	"github.com/seqsvr/seqsvr/allocsvr/ownership"
+	"github.com/seqsvr/seqsvr/allocsvr/section/tickets"
 	"github.com/seqsvr/seqsvr/internal/base/counters"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -64,7 +65,7 @@ type Section struct {
 	memory *memory         // of the node; never changed
 	bytes  int64           // of table, as memory.used has them
 	log    *logs.Log       // of owned and sealed, in an exact space; else nil
-	_      [8]byte         // so that all cells of an array lie alike in their lines
+	book   *tickets.Book   // from the promise on, in a space with tickets; else nil
 }
 
 func (c *Section) init(id seq.SectionID, space *seq.Space, m *memory) {
@@ -151,6 +152,9 @@ func (c *Section) install(epoch seq.Epoch, table *counters.Table, confirmed uint
 	if c.space.Mode == seq.Exact {
 		c.log = t.logs.Open(c.id, epoch, c.space.Window)
 	}
+	if c.space.Tickets > 0 {
+		c.beginTickets(t)
+	}
 	c.weigh()
 	c.wake()
 	return true, nil
@@ -185,6 +189,7 @@ func (c *Section) clear(successor string) {
 		c.hold.Drop()
 	}
 	c.endLog()
+	c.endTickets()
 	c.state, c.epoch, c.hold, c.until, c.table = Absent, seq.Epoch{}, nil, 0, counters.Table{}
 	c.confirmed, c.target, c.successor = 0, 0, successor
 	c.weigh()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/allocsvr/logs"
 	"github.com/seqsvr/seqsvr/allocsvr/ownership"
+	"github.com/seqsvr/seqsvr/allocsvr/section/tickets"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/internal/base/counters"
 	"github.com/seqsvr/seqsvr/internal/process/tracing"
@@ -83,6 +84,7 @@ type Table struct {
 	stats   stats
 	memory  memory
 	raises  raiseBudget
+	tickets tickets.Stats
 }
 
 // New makes a Table that owns nothing. Errors: seq.ErrBadMapping.
@@ -119,6 +121,7 @@ func (t *Table) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { t.folding().keepWithin(ctx) })
 	wg.Go(func() { t.logs.Run(ctx) })
+	wg.Go(func() { t.expire(ctx) })
 	t.stepper.Run(ctx)
 	wg.Wait()
 }

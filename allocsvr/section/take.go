@@ -61,6 +61,7 @@ type Taking struct {
 	fetched uint64 // the memory that was read ahead; the value has no meaning
 
 	requests []Request // of an exact space; nil if no request has an id
+	opening  *opening  // what an Open adds; nil of other takes
 
 	strict, unique, exact bool // the mode of the space
 
@@ -215,8 +216,16 @@ func (t *Taking) try(ctx context.Context, c *Section, i int) (wait bool, err err
 	if err := c.admits(t.keys.At(i)); err != nil {
 		return false, err
 	}
+	if t.opening != nil {
+		if err := c.book.Admit(uint64(t.keys.UIDs[i]), now); err != nil {
+			return false, fmt.Errorf("%s: %w", t.keys.At(i), err)
+		}
+	}
 	if t.take(c, i, counters.Ref{}, false, t.table.unix()) {
 		t.out.Unordered = t.out.Unordered || lapsed
+		if t.opening != nil {
+			t.open(c, i)
+		}
 		return false, nil
 	}
 	if lapsed {

@@ -51,6 +51,7 @@ func initFlags() (*pflag.FlagSet, *initOptions) {
 	fs.Uint64Var(&o.first.Step, "step", seq.DefaultStep, "how many `numbers` one write moves a section's max of the space "+seq.DefaultSpace)
 	fs.StringVar((*string)(&o.first.Mode), "mode", string(seq.Ordered), "mode of the space "+seq.DefaultSpace+": "+seq.ModeNames)
 	fs.DurationVar(&o.first.Window, "window", 0, "how long that space keeps the ids of requests, with --mode exact; 0: "+seq.DefaultWindow.String())
+	fs.DurationVar(&o.first.Tickets, "tickets", 0, "the longest life of a ticket of that space, "+seq.MinTickets.String()+" to "+seq.MaxTickets.String()+"; 0: it gives no tickets")
 	fs.Uint64Var(&o.first.MaxStep, "max-step", 0, "`numbers` that the step of a busy section of that space grows to at most; 0: "+strconv.Itoa(seq.DefaultMaxStep)+" with the default step, any other never grows")
 	fs.Uint64Var(&o.first.MaxJump, "max-jump", 0, "`numbers` by which a raise may move a section's max of that space without --force; 0: "+strconv.Itoa(seq.DefaultMaxJump))
 	fs.StringVar((*string)(&o.first.KeyHash), "key-hash", string(seq.SecretKeys), "how string keys of that space become UIDs: hmac-sha256-64, under a secret that the cluster draws and keeps, or sha256-64, which anybody can repeat")

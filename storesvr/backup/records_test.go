@@ -51,6 +51,7 @@ var laterFields = map[string]struct {
 	"quorum.Claim.Start":            {3, "drops it: of that store the starts and commits alone are remembered"},
 	"quorum.Claim.StartSeal":        {3, "drops it, with Start"},
 	"sets.Set.Incarnation":          {3, "is kept away where a build of 3 added a Set; else drops it, and absent means not known"},
+	"seq.Space.Tickets":             {4, "is kept away by the required protocol, which a space with tickets raises before it is made"},
 	"backup.Manifest.Required":      {3, "is kept away from 3 on: the format of the backup; 2 is what its own records say"},
 }
 

@@ -30,8 +30,9 @@ type spaceRow struct {
 	Space    string   `json:"space"`
 	Mode     seq.Mode `json:"mode,omitempty"`
 	Sections uint32   `json:"sections,omitempty"`
-	Window   string   `json:"window,omitempty"` // of an exact space: how long it keeps the ids of requests
-	Added    bool     `json:"added,omitempty"`  // since the cluster was initialised
+	Window   string   `json:"window,omitempty"`  // of an exact space: how long it keeps the ids of requests
+	Tickets  string   `json:"tickets,omitempty"` // the longest life of a ticket; if empty, the space gives none
+	Added    bool     `json:"added,omitempty"`   // since the cluster was initialised
 	Node     string   `json:"node"`
 	Unheard  bool     `json:"unheard,omitempty"` // the node does not know the space yet
 	KeyHash  string   `json:"key_hash"`          // that the node goes by
@@ -66,9 +67,9 @@ func spaceListCommand() *cobra.Command {
 		}
 		rows := spaceRows(s)
 		return ui.Print(stdout, format, rows, func() *ui.Table {
-			t := ui.NewTable("space", "mode", "sections", "window", "alloc", "key hash", "version", "state")
+			t := ui.NewTable("space", "mode", "sections", "window", "tickets", "alloc", "key hash", "version", "state")
 			for _, r := range rows {
-				t.Row(r.Space, string(r.Mode), r.Sections, r.Window, r.Node, r.KeyHash, Digits(r.Version), r.state())
+				t.Row(r.Space, string(r.Mode), r.Sections, r.Window, r.Tickets, r.Node, r.KeyHash, Digits(r.Version), r.state())
 			}
 			return t
 		})
@@ -101,6 +102,9 @@ func spaceRows(s *survey.Survey) []spaceRow {
 			r := &rows[i]
 			if r.Mode, r.Sections, r.Added = space.Mode, space.Sections, space.Added; space.Window > 0 {
 				r.Window = space.Window.String()
+			}
+			if space.Tickets > 0 {
+				r.Tickets = space.Tickets.String()
 			}
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // Set by the linker with -X, see the package's documentation; empty otherwise.
@@ -22,7 +24,8 @@ var (
 // Protocol is the version of the wire contract and of the records on disk that
 // this build speaks. It goes up only when an old peer could misread a new one.
 // 2 sends string keys as they are; builds of 1 hashed them before they sent them. 3 goes
-// by the protocol that a cluster requires. 4 answers nothing in strict spaces by a lease.
+// by the protocol that a cluster requires. 4 answers nothing in strict spaces by a lease, and knows spaces with
+// tickets.
 const Protocol = 4
 
 // The first protocol of each feature that a build of before would undo. The stores require
@@ -30,6 +33,7 @@ const Protocol = 4
 const (
 	ExactSpaces = 2
 	Sets        = 3
+	Tickets     = 4
 	// Gate is the first whose builds go by the required protocol.
 	Gate = 3
 	// SetsBefore is required at once where stores of before have Sets already: builds of 1 do
@@ -39,6 +43,18 @@ const (
 	// in strict spaces by their lease.
 	Preempted = 4
 )
+
+// OfMapping returns the feature of a mapping that needs the highest protocol, and that protocol; 0 if every build
+// knows its spaces.
+func OfMapping(m seq.Mapping) (feature string, protocol int) {
+	switch {
+	case m.HasTickets():
+		return "spaces with tickets", Tickets
+	case m.HasExact():
+		return "exact spaces", ExactSpaces
+	}
+	return "", 0
+}
 
 // OldestProtocol is the oldest version that this build still works with: the other
 // side of a rolling upgrade.

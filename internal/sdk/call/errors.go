@@ -65,7 +65,7 @@ var finals = []error{
 	seq.ErrBadMapping, seq.ErrBadTable, seq.ErrBadArgument,
 	seq.ErrUnknownNamespace, seq.ErrTimeExhausted, seq.ErrTickUsedUp, seq.ErrUnsafeChange,
 	seq.ErrConflict, seq.ErrBadID, seq.ErrBadLayout, seq.ErrUnknownTag,
-	seq.ErrIDConflict, seq.ErrIDExpired, seq.ErrIDNotKept, seq.ErrSentAhead,
+	seq.ErrIDConflict, seq.ErrIDExpired, seq.ErrIDNotKept, seq.ErrSentAhead, seq.ErrNoTickets, seq.ErrTicketEnded,
 	seq.ErrJump, seq.ErrNumbersUsedUp, seq.ErrRetired, seq.ErrUnauthenticated, seq.ErrForbidden,
 	ErrUnordered, ErrClosed, stream.ErrFull, ErrSplit,
 }

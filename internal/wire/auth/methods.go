@@ -87,10 +87,13 @@ func reading(demands func(any) []Demand) Access {
 
 // Methods has every method of every daemon by its full name. Other methods are refused. It is read only.
 var Methods = map[string]Access{
-	pb.Sequence_Next_FullMethodName:       taking(ofNext),
+	pb.Sequence_Next_FullMethodName:       taking(ofOne(Take)),
 	pb.Sequence_BatchNext_FullMethodName:  taking(ofBatch),
-	pb.Sequence_Lookup_FullMethodName:     reading(ofLookup),
+	pb.Sequence_Lookup_FullMethodName:     reading(ofOne(Read)),
 	pb.Sequence_Current_FullMethodName:    reading(ofCurrent),
+	pb.Sequence_Open_FullMethodName:       taking(ofOne(Take)),
+	pb.Sequence_Done_FullMethodName:       taking(ofOne(Take)),
+	pb.Sequence_Mark_FullMethodName:       reading(ofMark),
 	pb.Sequence_Raise_FullMethodName:      {Roles: taking(nil).Roles, Demands: ofRaise, Change: forcedOf},
 	pb.Sequence_Stream_FullMethodName:     reading(ofStream), // a reader's takes are refused one by one
 	pb.Sequence_BatchRaise_FullMethodName: taking(ofRaises),
@@ -192,20 +195,18 @@ func SpaceName(name string) string {
 // none is a message that is not of its method: nobody has a grant for it.
 var none = []Demand{{}}
 
-func ofNext(m any) []Demand {
-	r, ok := m.(*pb.NextRequest)
-	if !ok {
+// ofOne returns the demand of a message for one key of a space.
+func ofOne(verb Verb) func(any) []Demand {
+	return func(m any) []Demand {
+		switch r := m.(type) {
+		case *pb.NextRequest, *pb.LookupRequest, *pb.OpenRequest:
+			name := r.(interface{ GetSpace() string }).GetSpace()
+			return []Demand{{Kind: Space, Name: SpaceName(name), Verb: verb, Keys: 1}}
+		case *pb.DoneRequest: // Open was charged
+			return []Demand{{Kind: Space, Name: SpaceName(r.GetSpace()), Verb: verb}}
+		}
 		return none
 	}
-	return []Demand{{Kind: Space, Name: SpaceName(r.GetSpace()), Verb: Take, Keys: 1}}
-}
-
-func ofLookup(m any) []Demand {
-	r, ok := m.(*pb.LookupRequest)
-	if !ok {
-		return none
-	}
-	return []Demand{{Kind: Space, Name: SpaceName(r.GetSpace()), Verb: Read, Keys: 1}}
 }
 
 func ofBatches(batches []*pb.Batch, verb Verb) []Demand {
@@ -226,6 +227,14 @@ func ofBatch(m any) []Demand {
 
 func ofCurrent(m any) []Demand {
 	r, ok := m.(*pb.CurrentRequest)
+	if !ok {
+		return none
+	}
+	return ofBatches(r.GetBatches(), Read)
+}
+
+func ofMark(m any) []Demand {
+	r, ok := m.(*pb.MarkRequest)
 	if !ok {
 		return none
 	}

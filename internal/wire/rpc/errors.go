@@ -44,6 +44,8 @@ var pairs = []struct {
 	{pb.ErrorCode_ERROR_CODE_ID_CONFLICT, codes.AlreadyExists, seq.ErrIDConflict},
 	{pb.ErrorCode_ERROR_CODE_ID_EXPIRED, codes.FailedPrecondition, seq.ErrIDExpired},
 	{pb.ErrorCode_ERROR_CODE_ID_NOT_KEPT, codes.InvalidArgument, seq.ErrIDNotKept},
+	{pb.ErrorCode_ERROR_CODE_NO_TICKETS, codes.InvalidArgument, seq.ErrNoTickets},
+	{pb.ErrorCode_ERROR_CODE_TICKET_ENDED, codes.FailedPrecondition, seq.ErrTicketEnded},
 	{pb.ErrorCode_ERROR_CODE_SENT_AHEAD, codes.InvalidArgument, seq.ErrSentAhead},
 	{pb.ErrorCode_ERROR_CODE_RETIRED, codes.NotFound, seq.ErrRetired},
 	{pb.ErrorCode_ERROR_CODE_FOREIGN_CLUSTER, codes.FailedPrecondition, seq.ErrForeignCluster},
@@ -66,9 +68,10 @@ var pairs = []struct {
 	{pb.ErrorCode_ERROR_CODE_NO_LEASE, codes.Unavailable, seq.ErrNoLease},
 	{pb.ErrorCode_ERROR_CODE_NO_QUORUM, codes.Unavailable, seq.ErrNoQuorum},
 	{pb.ErrorCode_ERROR_CODE_OUTCOME_UNKNOWN, codes.Unavailable, seq.ErrOutcomeUnknown},
-	{pb.ErrorCode_ERROR_CODE_TICK_USED_UP, codes.ResourceExhausted, seq.ErrTickUsedUp}, // before the sentinel that it wraps
-	{pb.ErrorCode_ERROR_CODE_QUOTA, codes.ResourceExhausted, seq.ErrQuota},             // likewise
-	{pb.ErrorCode_ERROR_CODE_UID_MEMORY, codes.ResourceExhausted, seq.ErrUIDMemory},    // likewise
+	{pb.ErrorCode_ERROR_CODE_TICK_USED_UP, codes.ResourceExhausted, seq.ErrTickUsedUp},  // before the sentinel that it wraps
+	{pb.ErrorCode_ERROR_CODE_QUOTA, codes.ResourceExhausted, seq.ErrQuota},              // likewise
+	{pb.ErrorCode_ERROR_CODE_UID_MEMORY, codes.ResourceExhausted, seq.ErrUIDMemory},     // likewise
+	{pb.ErrorCode_ERROR_CODE_TOO_MANY_TICKETS, codes.ResourceExhausted, seq.ErrTickets}, // likewise
 	{pb.ErrorCode_ERROR_CODE_OVERLOADED, codes.ResourceExhausted, seq.ErrOverloaded},
 	{pb.ErrorCode_ERROR_CODE_SHUTTING_DOWN, codes.Unavailable, seq.ErrShuttingDown},
 	{pb.ErrorCode_ERROR_CODE_NO_ROUTE, codes.Unavailable, seq.ErrNoRoute},

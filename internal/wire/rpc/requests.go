@@ -9,13 +9,13 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// Named says whether the one key of a NextRequest, LookupRequest or RaiseRequest is a string key, and not a
+// Named says whether the one key of a request such as NextRequest is a string key, and not a
 // UID. id is the oneof of the request, key its member. seq.ErrBadArgument.
 func Named(id any, key string) (bool, error) {
 	switch id.(type) {
-	case *pb.NextRequest_Uid, *pb.LookupRequest_Uid, *pb.RaiseRequest_Uid:
+	case *pb.NextRequest_Uid, *pb.LookupRequest_Uid, *pb.RaiseRequest_Uid, *pb.OpenRequest_Uid, *pb.DoneRequest_Uid:
 		return false, nil
-	case *pb.NextRequest_Key, *pb.LookupRequest_Key, *pb.RaiseRequest_Key:
+	case *pb.NextRequest_Key, *pb.LookupRequest_Key, *pb.RaiseRequest_Key, *pb.OpenRequest_Key, *pb.DoneRequest_Key:
 		return true, seq.CheckKey("key", key)
 	}
 	return false, fmt.Errorf("%w: neither uid nor key is set", seq.ErrBadArgument)

@@ -112,14 +112,18 @@ func IncarnationFromProto(in *pb.Incarnation) seq.Incarnation {
 // SpaceToProto is a space as it travels.
 func SpaceToProto(s *seq.Space) *pb.Space {
 	return &pb.Space{Name: s.Name, First: uint32(s.First), Sections: s.Sections, Step: s.Step, MaxStep: s.MaxStep, MaxJump: s.MaxJump,
-		Mode: string(s.Mode), KeyHash: string(s.KeyHash), WindowMs: uint64(s.Window.Milliseconds()), Added: s.Added}
+		Mode: string(s.Mode), KeyHash: string(s.KeyHash), WindowMs: uint64(s.Window.Milliseconds()), TicketsMs: uint64(s.Tickets.Milliseconds()), Added: s.Added}
 }
 
 // SpaceFromProto reads a space and checks nothing.
 func SpaceFromProto(s *pb.Space) seq.Space {
 	return seq.Space{Name: s.GetName(), First: seq.SectionID(s.GetFirst()), Sections: s.GetSections(), Step: s.GetStep(), MaxStep: s.GetMaxStep(), MaxJump: s.GetMaxJump(),
 		Mode: seq.Mode(s.GetMode()), KeyHash: seq.KeyHash(s.GetKeyHash()), Added: s.GetAdded(),
-		Window: time.Duration(min(s.GetWindowMs(), math.MaxInt64/uint64(time.Millisecond))) * time.Millisecond}
+		Window: millis(s.GetWindowMs()), Tickets: millis(s.GetTicketsMs())}
+}
+
+func millis(n uint64) time.Duration {
+	return time.Duration(min(n, math.MaxInt64/uint64(time.Millisecond))) * time.Millisecond
 }
 
 // MappingFromProto reads a mapping and validates it; seq.ErrBadMapping for one that

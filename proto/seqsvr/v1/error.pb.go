@@ -82,6 +82,9 @@ const (
 	ErrorCode_ERROR_CODE_OUTCOME_UNKNOWN    ErrorCode = 53 // UNAVAILABLE: a take of an exact space may have got numbers; retry with its id
 	ErrorCode_ERROR_CODE_UNKNOWN_DATACENTER ErrorCode = 54 // NOT_FOUND: no AllocSvr ever had a datacenter of that name, or the layout has no such field
 	ErrorCode_ERROR_CODE_MOVE_OVER          ErrorCode = 55 // FAILED_PRECONDITION: the section has been through this move of Sets, or a later one
+	ErrorCode_ERROR_CODE_NO_TICKETS         ErrorCode = 56 // INVALID_ARGUMENT: tickets and marks are of spaces with tickets only
+	ErrorCode_ERROR_CODE_TICKET_ENDED       ErrorCode = 57 // FAILED_PRECONDITION: the ticket is not open; readers may have passed its numbers
+	ErrorCode_ERROR_CODE_TOO_MANY_TICKETS   ErrorCode = 58 // RESOURCE_EXHAUSTED: of the key or at the node; end some, and retry
 )
 
 // Enum value maps for ErrorCode.
@@ -143,6 +146,9 @@ var (
 		53: "ERROR_CODE_OUTCOME_UNKNOWN",
 		54: "ERROR_CODE_UNKNOWN_DATACENTER",
 		55: "ERROR_CODE_MOVE_OVER",
+		56: "ERROR_CODE_NO_TICKETS",
+		57: "ERROR_CODE_TICKET_ENDED",
+		58: "ERROR_CODE_TOO_MANY_TICKETS",
 	}
 	ErrorCode_value = map[string]int32{
 		"ERROR_CODE_UNSPECIFIED":        0,
@@ -201,6 +207,9 @@ var (
 		"ERROR_CODE_OUTCOME_UNKNOWN":    53,
 		"ERROR_CODE_UNKNOWN_DATACENTER": 54,
 		"ERROR_CODE_MOVE_OVER":          55,
+		"ERROR_CODE_NO_TICKETS":         56,
+		"ERROR_CODE_TICKET_ENDED":       57,
+		"ERROR_CODE_TOO_MANY_TICKETS":   58,
 	}
 )
 
@@ -337,7 +346,7 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x0eretry_after_ms\x18\x04 \x01(\rR\fretryAfterMs\x12\x14\n" +
 	"\x05first\x18\x05 \x01(\x04R\x05first\x12\x14\n" +
 	"\x05count\x18\x06 \x01(\rR\x05count\x12\x10\n" +
-	"\x03set\x18\a \x01(\tR\x03set*\xb3\f\n" +
+	"\x03set\x18\a \x01(\tR\x03set*\x8c\r\n" +
 	"\tErrorCode\x12\x1a\n" +
 	"\x16ERROR_CODE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_CODE_BAD_COUNT\x10\x01\x12\x18\n" +
@@ -395,7 +404,10 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x15ERROR_CODE_SENT_AHEAD\x104\x12\x1e\n" +
 	"\x1aERROR_CODE_OUTCOME_UNKNOWN\x105\x12!\n" +
 	"\x1dERROR_CODE_UNKNOWN_DATACENTER\x106\x12\x18\n" +
-	"\x14ERROR_CODE_MOVE_OVER\x107Bp\n" +
+	"\x14ERROR_CODE_MOVE_OVER\x107\x12\x19\n" +
+	"\x15ERROR_CODE_NO_TICKETS\x108\x12\x1b\n" +
+	"\x17ERROR_CODE_TICKET_ENDED\x109\x12\x1f\n" +
+	"\x1bERROR_CODE_TOO_MANY_TICKETS\x10:Bp\n" +
 	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
 	"Seqsvr::V1b\x06proto3"
 

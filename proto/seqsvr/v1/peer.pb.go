@@ -202,6 +202,7 @@ type SealedSection struct {
 	Section       uint32                 `protobuf:"varint,1,opt,name=section,proto3" json:"section,omitempty"`
 	Round         uint64                 `protobuf:"varint,2,opt,name=round,proto3" json:"round,omitempty"`      // of the epoch it was sealed under; the session is OfferRequest.from
 	Counters      []byte                 `protobuf:"bytes,3,opt,name=counters,proto3" json:"counters,omitempty"` // counters.Table in its binary form
+	Tickets       []byte                 `protobuf:"bytes,4,opt,name=tickets,proto3" json:"tickets,omitempty"`   // tickets.Book in its binary form; empty: not known, or the space has none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -253,6 +254,13 @@ func (x *SealedSection) GetRound() uint64 {
 func (x *SealedSection) GetCounters() []byte {
 	if x != nil {
 		return x.Counters
+	}
+	return nil
+}
+
+func (x *SealedSection) GetTickets() []byte {
+	if x != nil {
+		return x.Tickets
 	}
 	return nil
 }
@@ -680,11 +688,12 @@ const file_seqsvr_v1_peer_proto_rawDesc = "" +
 	"\asession\x18\x02 \x01(\x06R\asession\"\"\n" +
 	"\n" +
 	"HearsReply\x12\x14\n" +
-	"\x05hears\x18\x01 \x01(\bR\x05hears\"[\n" +
+	"\x05hears\x18\x01 \x01(\bR\x05hears\"u\n" +
 	"\rSealedSection\x12\x18\n" +
 	"\asection\x18\x01 \x01(\rR\asection\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x1a\n" +
-	"\bcounters\x18\x03 \x01(\fR\bcounters\"\x87\x01\n" +
+	"\bcounters\x18\x03 \x01(\fR\bcounters\x12\x18\n" +
+	"\atickets\x18\x04 \x01(\fR\atickets\"\x87\x01\n" +
 	"\fOfferRequest\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x12\n" +

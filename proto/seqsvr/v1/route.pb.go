@@ -213,13 +213,14 @@ type Space struct {
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	First         uint32                 `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"` // its sections are [first, first+sections)
 	Sections      uint32                 `protobuf:"varint,3,opt,name=sections,proto3" json:"sections,omitempty"`
-	Step          uint64                 `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`                         // numbers a section's max_seq moves in one write, at least
-	Mode          string                 `protobuf:"bytes,5,opt,name=mode,proto3" json:"mode,omitempty"`                          // ordered, strict, unique-only or exact
-	MaxStep       uint64                 `protobuf:"varint,6,opt,name=max_step,json=maxStep,proto3" json:"max_step,omitempty"`    // the most that a busy section's step grows to; 0 or step: it never does
-	MaxJump       uint64                 `protobuf:"varint,7,opt,name=max_jump,json=maxJump,proto3" json:"max_jump,omitempty"`    // by how much a Raise may move a section's max_seq without force; 0: 2^32
-	KeyHash       string                 `protobuf:"bytes,8,opt,name=key_hash,json=keyHash,proto3" json:"key_hash,omitempty"`     // of string keys, when the cluster was initialised: hmac-sha256-64, or sha256-64 or nothing; callers send keys as they are
-	WindowMs      uint64                 `protobuf:"varint,9,opt,name=window_ms,json=windowMs,proto3" json:"window_ms,omitempty"` // of an exact space: how long it keeps the ids of requests at least
-	Added         bool                   `protobuf:"varint,10,opt,name=added,proto3" json:"added,omitempty"`                      // since the cluster was initialised
+	Step          uint64                 `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`                             // numbers a section's max_seq moves in one write, at least
+	Mode          string                 `protobuf:"bytes,5,opt,name=mode,proto3" json:"mode,omitempty"`                              // ordered, strict, unique-only or exact
+	MaxStep       uint64                 `protobuf:"varint,6,opt,name=max_step,json=maxStep,proto3" json:"max_step,omitempty"`        // the most that a busy section's step grows to; 0 or step: it never does
+	MaxJump       uint64                 `protobuf:"varint,7,opt,name=max_jump,json=maxJump,proto3" json:"max_jump,omitempty"`        // by how much a Raise may move a section's max_seq without force; 0: 2^32
+	KeyHash       string                 `protobuf:"bytes,8,opt,name=key_hash,json=keyHash,proto3" json:"key_hash,omitempty"`         // of string keys, when the cluster was initialised: hmac-sha256-64, or sha256-64 or nothing; callers send keys as they are
+	WindowMs      uint64                 `protobuf:"varint,9,opt,name=window_ms,json=windowMs,proto3" json:"window_ms,omitempty"`     // of an exact space: how long it keeps the ids of requests at least
+	Added         bool                   `protobuf:"varint,10,opt,name=added,proto3" json:"added,omitempty"`                          // since the cluster was initialised
+	TicketsMs     uint64                 `protobuf:"varint,11,opt,name=tickets_ms,json=ticketsMs,proto3" json:"tickets_ms,omitempty"` // the longest life of a ticket; 0: the space gives none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -322,6 +323,13 @@ func (x *Space) GetAdded() bool {
 		return x.Added
 	}
 	return false
+}
+
+func (x *Space) GetTicketsMs() uint64 {
+	if x != nil {
+		return x.TicketsMs
+	}
+	return 0
 }
 
 // Mapping is the cluster's assignment of keys to sections. Spaces may be added at its end;
@@ -840,7 +848,7 @@ const file_seqsvr_v1_route_proto_rawDesc = "" +
 	"\x06frozen\x18\a \x01(\tR\x06frozen\x1a7\n" +
 	"\tPinsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf9\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x98\x02\n" +
 	"\x05Space\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05first\x18\x02 \x01(\rR\x05first\x12\x1a\n" +
@@ -852,7 +860,9 @@ const file_seqsvr_v1_route_proto_rawDesc = "" +
 	"\bkey_hash\x18\b \x01(\tR\akeyHash\x12\x1b\n" +
 	"\twindow_ms\x18\t \x01(\x04R\bwindowMs\x12\x14\n" +
 	"\x05added\x18\n" +
-	" \x01(\bR\x05added\"3\n" +
+	" \x01(\bR\x05added\x12\x1d\n" +
+	"\n" +
+	"tickets_ms\x18\v \x01(\x04R\tticketsMs\"3\n" +
 	"\aMapping\x12(\n" +
 	"\x06spaces\x18\x01 \x03(\v2\x10.seqsvr.v1.SpaceR\x06spaces\"S\n" +
 	"\vIncarnation\x12\x18\n" +

@@ -781,6 +781,567 @@ func (x *LookupReply) GetRoutes() *RouteTable {
 	return nil
 }
 
+type OpenRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Space string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"` // with tickets
+	// Types that are valid to be assigned to Id:
+	//
+	//	*OpenRequest_Uid
+	//	*OpenRequest_Key
+	Id            isOpenRequest_Id `protobuf_oneof:"id"`
+	Count         uint32           `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`                 // 1 to 1,048,576; 0 is 1
+	LifeMs        uint64           `protobuf:"varint,5,opt,name=life_ms,json=lifeMs,proto3" json:"life_ms,omitempty"` // at most the space's; 0: the space's
+	RouteVersion  uint64           `protobuf:"varint,6,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenRequest) Reset() {
+	*x = OpenRequest{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenRequest) ProtoMessage() {}
+
+func (x *OpenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenRequest.ProtoReflect.Descriptor instead.
+func (*OpenRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *OpenRequest) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *OpenRequest) GetId() isOpenRequest_Id {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *OpenRequest) GetUid() uint64 {
+	if x != nil {
+		if x, ok := x.Id.(*OpenRequest_Uid); ok {
+			return x.Uid
+		}
+	}
+	return 0
+}
+
+func (x *OpenRequest) GetKey() string {
+	if x != nil {
+		if x, ok := x.Id.(*OpenRequest_Key); ok {
+			return x.Key
+		}
+	}
+	return ""
+}
+
+func (x *OpenRequest) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *OpenRequest) GetLifeMs() uint64 {
+	if x != nil {
+		return x.LifeMs
+	}
+	return 0
+}
+
+func (x *OpenRequest) GetRouteVersion() uint64 {
+	if x != nil {
+		return x.RouteVersion
+	}
+	return 0
+}
+
+type isOpenRequest_Id interface {
+	isOpenRequest_Id()
+}
+
+type OpenRequest_Uid struct {
+	Uid uint64 `protobuf:"fixed64,2,opt,name=uid,proto3,oneof"`
+}
+
+type OpenRequest_Key struct {
+	Key string `protobuf:"bytes,3,opt,name=key,proto3,oneof"`
+}
+
+func (*OpenRequest_Uid) isOpenRequest_Id() {}
+
+func (*OpenRequest_Key) isOpenRequest_Id() {}
+
+type OpenReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	First         uint64                 `protobuf:"varint,1,opt,name=first,proto3" json:"first,omitempty"`
+	Last          uint64                 `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`                   // inclusive
+	Ticket        uint64                 `protobuf:"varint,3,opt,name=ticket,proto3" json:"ticket,omitempty"`               // 1 to 2^53-1; only its holder can end it
+	LifeMs        uint64                 `protobuf:"varint,4,opt,name=life_ms,json=lifeMs,proto3" json:"life_ms,omitempty"` // the writer commits within that time from when it sent the request
+	RouteVersion  uint64                 `protobuf:"varint,5,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	Routes        *RouteTable            `protobuf:"bytes,6,opt,name=routes,proto3" json:"routes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenReply) Reset() {
+	*x = OpenReply{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenReply) ProtoMessage() {}
+
+func (x *OpenReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenReply.ProtoReflect.Descriptor instead.
+func (*OpenReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *OpenReply) GetFirst() uint64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *OpenReply) GetLast() uint64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *OpenReply) GetTicket() uint64 {
+	if x != nil {
+		return x.Ticket
+	}
+	return 0
+}
+
+func (x *OpenReply) GetLifeMs() uint64 {
+	if x != nil {
+		return x.LifeMs
+	}
+	return 0
+}
+
+func (x *OpenReply) GetRouteVersion() uint64 {
+	if x != nil {
+		return x.RouteVersion
+	}
+	return 0
+}
+
+func (x *OpenReply) GetRoutes() *RouteTable {
+	if x != nil {
+		return x.Routes
+	}
+	return nil
+}
+
+type DoneRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Space string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
+	// Types that are valid to be assigned to Id:
+	//
+	//	*DoneRequest_Uid
+	//	*DoneRequest_Key
+	Id            isDoneRequest_Id `protobuf_oneof:"id"`
+	First         uint64           `protobuf:"varint,4,opt,name=first,proto3" json:"first,omitempty"`         // of OpenReply
+	Ticket        uint64           `protobuf:"varint,5,opt,name=ticket,proto3" json:"ticket,omitempty"`       // of OpenReply
+	Cancelled     bool             `protobuf:"varint,6,opt,name=cancelled,proto3" json:"cancelled,omitempty"` // the writer will not commit
+	RouteVersion  uint64           `protobuf:"varint,7,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DoneRequest) Reset() {
+	*x = DoneRequest{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DoneRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DoneRequest) ProtoMessage() {}
+
+func (x *DoneRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DoneRequest.ProtoReflect.Descriptor instead.
+func (*DoneRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *DoneRequest) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *DoneRequest) GetId() isDoneRequest_Id {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *DoneRequest) GetUid() uint64 {
+	if x != nil {
+		if x, ok := x.Id.(*DoneRequest_Uid); ok {
+			return x.Uid
+		}
+	}
+	return 0
+}
+
+func (x *DoneRequest) GetKey() string {
+	if x != nil {
+		if x, ok := x.Id.(*DoneRequest_Key); ok {
+			return x.Key
+		}
+	}
+	return ""
+}
+
+func (x *DoneRequest) GetFirst() uint64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *DoneRequest) GetTicket() uint64 {
+	if x != nil {
+		return x.Ticket
+	}
+	return 0
+}
+
+func (x *DoneRequest) GetCancelled() bool {
+	if x != nil {
+		return x.Cancelled
+	}
+	return false
+}
+
+func (x *DoneRequest) GetRouteVersion() uint64 {
+	if x != nil {
+		return x.RouteVersion
+	}
+	return 0
+}
+
+type isDoneRequest_Id interface {
+	isDoneRequest_Id()
+}
+
+type DoneRequest_Uid struct {
+	Uid uint64 `protobuf:"fixed64,2,opt,name=uid,proto3,oneof"`
+}
+
+type DoneRequest_Key struct {
+	Key string `protobuf:"bytes,3,opt,name=key,proto3,oneof"`
+}
+
+func (*DoneRequest_Uid) isDoneRequest_Id() {}
+
+func (*DoneRequest_Key) isDoneRequest_Id() {}
+
+type DoneReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	RouteVersion  uint64                 `protobuf:"varint,1,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	Routes        *RouteTable            `protobuf:"bytes,2,opt,name=routes,proto3" json:"routes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DoneReply) Reset() {
+	*x = DoneReply{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DoneReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DoneReply) ProtoMessage() {}
+
+func (x *DoneReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DoneReply.ProtoReflect.Descriptor instead.
+func (*DoneReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *DoneReply) GetRouteVersion() uint64 {
+	if x != nil {
+		return x.RouteVersion
+	}
+	return 0
+}
+
+func (x *DoneReply) GetRoutes() *RouteTable {
+	if x != nil {
+		return x.Routes
+	}
+	return nil
+}
+
+type MarkRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Batches       []*Batch               `protobuf:"bytes,1,rep,name=batches,proto3" json:"batches,omitempty"` // of keys alone: counts and request ids are not looked at
+	RouteVersion  uint64                 `protobuf:"varint,2,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MarkRequest) Reset() {
+	*x = MarkRequest{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MarkRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MarkRequest) ProtoMessage() {}
+
+func (x *MarkRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MarkRequest.ProtoReflect.Descriptor instead.
+func (*MarkRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *MarkRequest) GetBatches() []*Batch {
+	if x != nil {
+		return x.Batches
+	}
+	return nil
+}
+
+func (x *MarkRequest) GetRouteVersion() uint64 {
+	if x != nil {
+		return x.RouteVersion
+	}
+	return 0
+}
+
+// MarkResult answers a Batch of a MarkRequest, one entry an index.
+type MarkResult struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Marks         []uint64               `protobuf:"fixed64,1,rep,packed,name=marks,proto3" json:"marks,omitempty"`                         // no number at or below it becomes visible later, if writers commit within their tickets' life
+	Fences        []uint64               `protobuf:"fixed64,2,rep,packed,name=fences,proto3" json:"fences,omitempty"`                       // the highest number at or below the mark that may have been closed without a word of its writer
+	Last          []uint64               `protobuf:"fixed64,3,rep,packed,name=last,proto3" json:"last,omitempty"`                           // at or above the last number handed out
+	UnknownMs     []uint32               `protobuf:"varint,4,rep,packed,name=unknown_ms,json=unknownMs,proto3" json:"unknown_ms,omitempty"` // not 0: the mark is not known before that time, since the owner is new; mark and fence are 0
+	Errors        []*KeyError            `protobuf:"bytes,5,rep,name=errors,proto3" json:"errors,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MarkResult) Reset() {
+	*x = MarkResult{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MarkResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MarkResult) ProtoMessage() {}
+
+func (x *MarkResult) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MarkResult.ProtoReflect.Descriptor instead.
+func (*MarkResult) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *MarkResult) GetMarks() []uint64 {
+	if x != nil {
+		return x.Marks
+	}
+	return nil
+}
+
+func (x *MarkResult) GetFences() []uint64 {
+	if x != nil {
+		return x.Fences
+	}
+	return nil
+}
+
+func (x *MarkResult) GetLast() []uint64 {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+func (x *MarkResult) GetUnknownMs() []uint32 {
+	if x != nil {
+		return x.UnknownMs
+	}
+	return nil
+}
+
+func (x *MarkResult) GetErrors() []*KeyError {
+	if x != nil {
+		return x.Errors
+	}
+	return nil
+}
+
+type MarkReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Results       []*MarkResult          `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"` // one a batch, in order
+	RouteVersion  uint64                 `protobuf:"varint,2,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	Routes        *RouteTable            `protobuf:"bytes,3,opt,name=routes,proto3" json:"routes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MarkReply) Reset() {
+	*x = MarkReply{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MarkReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MarkReply) ProtoMessage() {}
+
+func (x *MarkReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MarkReply.ProtoReflect.Descriptor instead.
+func (*MarkReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *MarkReply) GetResults() []*MarkResult {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+func (x *MarkReply) GetRouteVersion() uint64 {
+	if x != nil {
+		return x.RouteVersion
+	}
+	return 0
+}
+
+func (x *MarkReply) GetRoutes() *RouteTable {
+	if x != nil {
+		return x.Routes
+	}
+	return nil
+}
+
 type CurrentRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Batches       []*Batch               `protobuf:"bytes,1,rep,name=batches,proto3" json:"batches,omitempty"` // of keys alone: counts and request ids are not looked at
@@ -791,7 +1352,7 @@ type CurrentRequest struct {
 
 func (x *CurrentRequest) Reset() {
 	*x = CurrentRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -803,7 +1364,7 @@ func (x *CurrentRequest) String() string {
 func (*CurrentRequest) ProtoMessage() {}
 
 func (x *CurrentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -816,7 +1377,7 @@ func (x *CurrentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrentRequest.ProtoReflect.Descriptor instead.
 func (*CurrentRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{9}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CurrentRequest) GetBatches() []*Batch {
@@ -846,7 +1407,7 @@ type CurrentResult struct {
 
 func (x *CurrentResult) Reset() {
 	*x = CurrentResult{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -858,7 +1419,7 @@ func (x *CurrentResult) String() string {
 func (*CurrentResult) ProtoMessage() {}
 
 func (x *CurrentResult) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -871,7 +1432,7 @@ func (x *CurrentResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrentResult.ProtoReflect.Descriptor instead.
 func (*CurrentResult) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{10}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CurrentResult) GetValues() []uint64 {
@@ -913,7 +1474,7 @@ type CurrentReply struct {
 
 func (x *CurrentReply) Reset() {
 	*x = CurrentReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -925,7 +1486,7 @@ func (x *CurrentReply) String() string {
 func (*CurrentReply) ProtoMessage() {}
 
 func (x *CurrentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -938,7 +1499,7 @@ func (x *CurrentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrentReply.ProtoReflect.Descriptor instead.
 func (*CurrentReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{11}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CurrentReply) GetResults() []*CurrentResult {
@@ -984,7 +1545,7 @@ type RaiseRequest struct {
 
 func (x *RaiseRequest) Reset() {
 	*x = RaiseRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -996,7 +1557,7 @@ func (x *RaiseRequest) String() string {
 func (*RaiseRequest) ProtoMessage() {}
 
 func (x *RaiseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1009,7 +1570,7 @@ func (x *RaiseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseRequest.ProtoReflect.Descriptor instead.
 func (*RaiseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{12}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RaiseRequest) GetSpace() string {
@@ -1099,7 +1660,7 @@ type RaiseReply struct {
 
 func (x *RaiseReply) Reset() {
 	*x = RaiseReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1111,7 +1672,7 @@ func (x *RaiseReply) String() string {
 func (*RaiseReply) ProtoMessage() {}
 
 func (x *RaiseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1124,7 +1685,7 @@ func (x *RaiseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseReply.ProtoReflect.Descriptor instead.
 func (*RaiseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{13}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RaiseReply) GetValue() uint64 {
@@ -1162,7 +1723,7 @@ type RaiseBatch struct {
 
 func (x *RaiseBatch) Reset() {
 	*x = RaiseBatch{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1174,7 +1735,7 @@ func (x *RaiseBatch) String() string {
 func (*RaiseBatch) ProtoMessage() {}
 
 func (x *RaiseBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1187,7 +1748,7 @@ func (x *RaiseBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseBatch.ProtoReflect.Descriptor instead.
 func (*RaiseBatch) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{14}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RaiseBatch) GetSpace() string {
@@ -1235,7 +1796,7 @@ type BatchRaiseRequest struct {
 
 func (x *BatchRaiseRequest) Reset() {
 	*x = BatchRaiseRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1247,7 +1808,7 @@ func (x *BatchRaiseRequest) String() string {
 func (*BatchRaiseRequest) ProtoMessage() {}
 
 func (x *BatchRaiseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1260,7 +1821,7 @@ func (x *BatchRaiseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRaiseRequest.ProtoReflect.Descriptor instead.
 func (*BatchRaiseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{15}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BatchRaiseRequest) GetBatches() []*RaiseBatch {
@@ -1288,7 +1849,7 @@ type RaiseResult struct {
 
 func (x *RaiseResult) Reset() {
 	*x = RaiseResult{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1300,7 +1861,7 @@ func (x *RaiseResult) String() string {
 func (*RaiseResult) ProtoMessage() {}
 
 func (x *RaiseResult) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1313,7 +1874,7 @@ func (x *RaiseResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseResult.ProtoReflect.Descriptor instead.
 func (*RaiseResult) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{16}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RaiseResult) GetValues() []uint64 {
@@ -1341,7 +1902,7 @@ type BatchRaiseReply struct {
 
 func (x *BatchRaiseReply) Reset() {
 	*x = BatchRaiseReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1353,7 +1914,7 @@ func (x *BatchRaiseReply) String() string {
 func (*BatchRaiseReply) ProtoMessage() {}
 
 func (x *BatchRaiseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1366,7 +1927,7 @@ func (x *BatchRaiseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRaiseReply.ProtoReflect.Descriptor instead.
 func (*BatchRaiseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{17}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BatchRaiseReply) GetResults() []*RaiseResult {
@@ -1406,7 +1967,7 @@ type StreamRequest struct {
 
 func (x *StreamRequest) Reset() {
 	*x = StreamRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1418,7 +1979,7 @@ func (x *StreamRequest) String() string {
 func (*StreamRequest) ProtoMessage() {}
 
 func (x *StreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1431,7 +1992,7 @@ func (x *StreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRequest.ProtoReflect.Descriptor instead.
 func (*StreamRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{18}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StreamRequest) GetId() uint64 {
@@ -1514,7 +2075,7 @@ type StreamReply struct {
 
 func (x *StreamReply) Reset() {
 	*x = StreamReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1526,7 +2087,7 @@ func (x *StreamReply) String() string {
 func (*StreamReply) ProtoMessage() {}
 
 func (x *StreamReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1539,7 +2100,7 @@ func (x *StreamReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamReply.ProtoReflect.Descriptor instead.
 func (*StreamReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{19}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *StreamReply) GetId() uint64 {
@@ -1622,7 +2183,7 @@ type RoutesRequest struct {
 
 func (x *RoutesRequest) Reset() {
 	*x = RoutesRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1634,7 +2195,7 @@ func (x *RoutesRequest) String() string {
 func (*RoutesRequest) ProtoMessage() {}
 
 func (x *RoutesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1647,7 +2208,7 @@ func (x *RoutesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoutesRequest.ProtoReflect.Descriptor instead.
 func (*RoutesRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{20}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RoutesRequest) GetRouteVersion() uint64 {
@@ -1680,7 +2241,7 @@ type RoutesReply struct {
 
 func (x *RoutesReply) Reset() {
 	*x = RoutesReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1692,7 +2253,7 @@ func (x *RoutesReply) String() string {
 func (*RoutesReply) ProtoMessage() {}
 
 func (x *RoutesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1705,7 +2266,7 @@ func (x *RoutesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoutesReply.ProtoReflect.Descriptor instead.
 func (*RoutesReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{21}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RoutesReply) GetClusterId() string {
@@ -1833,7 +2394,49 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\x05first\x18\x02 \x01(\x04R\x05first\x12\x12\n" +
 	"\x04last\x18\x03 \x01(\x04R\x04last\x12#\n" +
 	"\rroute_version\x18\x04 \x01(\x04R\frouteVersion\x12-\n" +
-	"\x06routes\x18\x05 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"a\n" +
+	"\x06routes\x18\x05 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\xa5\x01\n" +
+	"\vOpenRequest\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
+	"\x03uid\x18\x02 \x01(\x06H\x00R\x03uid\x12\x12\n" +
+	"\x03key\x18\x03 \x01(\tH\x00R\x03key\x12\x14\n" +
+	"\x05count\x18\x04 \x01(\rR\x05count\x12\x17\n" +
+	"\alife_ms\x18\x05 \x01(\x04R\x06lifeMs\x12#\n" +
+	"\rroute_version\x18\x06 \x01(\x04R\frouteVersionB\x04\n" +
+	"\x02id\"\xba\x01\n" +
+	"\tOpenReply\x12\x14\n" +
+	"\x05first\x18\x01 \x01(\x04R\x05first\x12\x12\n" +
+	"\x04last\x18\x02 \x01(\x04R\x04last\x12\x16\n" +
+	"\x06ticket\x18\x03 \x01(\x04R\x06ticket\x12\x17\n" +
+	"\alife_ms\x18\x04 \x01(\x04R\x06lifeMs\x12#\n" +
+	"\rroute_version\x18\x05 \x01(\x04R\frouteVersion\x12-\n" +
+	"\x06routes\x18\x06 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\xc2\x01\n" +
+	"\vDoneRequest\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
+	"\x03uid\x18\x02 \x01(\x06H\x00R\x03uid\x12\x12\n" +
+	"\x03key\x18\x03 \x01(\tH\x00R\x03key\x12\x14\n" +
+	"\x05first\x18\x04 \x01(\x04R\x05first\x12\x16\n" +
+	"\x06ticket\x18\x05 \x01(\x04R\x06ticket\x12\x1c\n" +
+	"\tcancelled\x18\x06 \x01(\bR\tcancelled\x12#\n" +
+	"\rroute_version\x18\a \x01(\x04R\frouteVersionB\x04\n" +
+	"\x02id\"_\n" +
+	"\tDoneReply\x12#\n" +
+	"\rroute_version\x18\x01 \x01(\x04R\frouteVersion\x12-\n" +
+	"\x06routes\x18\x02 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"^\n" +
+	"\vMarkRequest\x12*\n" +
+	"\abatches\x18\x01 \x03(\v2\x10.seqsvr.v1.BatchR\abatches\x12#\n" +
+	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\"\x9a\x01\n" +
+	"\n" +
+	"MarkResult\x12\x14\n" +
+	"\x05marks\x18\x01 \x03(\x06R\x05marks\x12\x16\n" +
+	"\x06fences\x18\x02 \x03(\x06R\x06fences\x12\x12\n" +
+	"\x04last\x18\x03 \x03(\x06R\x04last\x12\x1d\n" +
+	"\n" +
+	"unknown_ms\x18\x04 \x03(\rR\tunknownMs\x12+\n" +
+	"\x06errors\x18\x05 \x03(\v2\x13.seqsvr.v1.KeyErrorR\x06errors\"\x90\x01\n" +
+	"\tMarkReply\x12/\n" +
+	"\aresults\x18\x01 \x03(\v2\x15.seqsvr.v1.MarkResultR\aresults\x12#\n" +
+	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\x12-\n" +
+	"\x06routes\x18\x03 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"a\n" +
 	"\x0eCurrentRequest\x12*\n" +
 	"\abatches\x18\x01 \x03(\v2\x10.seqsvr.v1.BatchR\abatches\x12#\n" +
 	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\"\x9d\x01\n" +
@@ -1905,7 +2508,7 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\x04zone\x18\x05 \x01(\tR\x04zone\x12\x10\n" +
 	"\x03set\x18\x06 \x01(\tR\x03set\x12%\n" +
 	"\x04sets\x18\a \x01(\v2\x11.seqsvr.v1.SetMapR\x04sets\x128\n" +
-	"\vincarnation\x18\b \x01(\v2\x16.seqsvr.v1.IncarnationR\vincarnation2\xfd\x03\n" +
+	"\vincarnation\x18\b \x01(\v2\x16.seqsvr.v1.IncarnationR\vincarnation2\x9f\x05\n" +
 	"\bSequence\x124\n" +
 	"\x04Next\x12\x16.seqsvr.v1.NextRequest\x1a\x14.seqsvr.v1.NextReply\x12C\n" +
 	"\tBatchNext\x12\x1b.seqsvr.v1.BatchNextRequest\x1a\x19.seqsvr.v1.BatchNextReply\x12:\n" +
@@ -1913,7 +2516,10 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\aCurrent\x12\x19.seqsvr.v1.CurrentRequest\x1a\x17.seqsvr.v1.CurrentReply\x127\n" +
 	"\x05Raise\x12\x17.seqsvr.v1.RaiseRequest\x1a\x15.seqsvr.v1.RaiseReply\x12F\n" +
 	"\n" +
-	"BatchRaise\x12\x1c.seqsvr.v1.BatchRaiseRequest\x1a\x1a.seqsvr.v1.BatchRaiseReply\x12>\n" +
+	"BatchRaise\x12\x1c.seqsvr.v1.BatchRaiseRequest\x1a\x1a.seqsvr.v1.BatchRaiseReply\x124\n" +
+	"\x04Open\x12\x16.seqsvr.v1.OpenRequest\x1a\x14.seqsvr.v1.OpenReply\x124\n" +
+	"\x04Done\x12\x16.seqsvr.v1.DoneRequest\x1a\x14.seqsvr.v1.DoneReply\x124\n" +
+	"\x04Mark\x12\x16.seqsvr.v1.MarkRequest\x1a\x14.seqsvr.v1.MarkReply\x12>\n" +
 	"\x06Stream\x12\x18.seqsvr.v1.StreamRequest\x1a\x16.seqsvr.v1.StreamReply(\x010\x01\x12:\n" +
 	"\x06Routes\x12\x18.seqsvr.v1.RoutesRequest\x1a\x16.seqsvr.v1.RoutesReplyBp\n" +
 	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
@@ -1931,7 +2537,7 @@ func file_seqsvr_v1_sequence_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_sequence_proto_rawDescData
 }
 
-var file_seqsvr_v1_sequence_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_seqsvr_v1_sequence_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_seqsvr_v1_sequence_proto_goTypes = []any{
 	(*NextRequest)(nil),       // 0: seqsvr.v1.NextRequest
 	(*NextReply)(nil),         // 1: seqsvr.v1.NextReply
@@ -1942,72 +2548,91 @@ var file_seqsvr_v1_sequence_proto_goTypes = []any{
 	(*BatchNextReply)(nil),    // 6: seqsvr.v1.BatchNextReply
 	(*LookupRequest)(nil),     // 7: seqsvr.v1.LookupRequest
 	(*LookupReply)(nil),       // 8: seqsvr.v1.LookupReply
-	(*CurrentRequest)(nil),    // 9: seqsvr.v1.CurrentRequest
-	(*CurrentResult)(nil),     // 10: seqsvr.v1.CurrentResult
-	(*CurrentReply)(nil),      // 11: seqsvr.v1.CurrentReply
-	(*RaiseRequest)(nil),      // 12: seqsvr.v1.RaiseRequest
-	(*RaiseReply)(nil),        // 13: seqsvr.v1.RaiseReply
-	(*RaiseBatch)(nil),        // 14: seqsvr.v1.RaiseBatch
-	(*BatchRaiseRequest)(nil), // 15: seqsvr.v1.BatchRaiseRequest
-	(*RaiseResult)(nil),       // 16: seqsvr.v1.RaiseResult
-	(*BatchRaiseReply)(nil),   // 17: seqsvr.v1.BatchRaiseReply
-	(*StreamRequest)(nil),     // 18: seqsvr.v1.StreamRequest
-	(*StreamReply)(nil),       // 19: seqsvr.v1.StreamReply
-	(*RoutesRequest)(nil),     // 20: seqsvr.v1.RoutesRequest
-	(*RoutesReply)(nil),       // 21: seqsvr.v1.RoutesReply
-	(*RouteTable)(nil),        // 22: seqsvr.v1.RouteTable
-	(ErrorCode)(0),            // 23: seqsvr.v1.ErrorCode
-	(*Mapping)(nil),           // 24: seqsvr.v1.Mapping
-	(*SetMap)(nil),            // 25: seqsvr.v1.SetMap
-	(*Incarnation)(nil),       // 26: seqsvr.v1.Incarnation
+	(*OpenRequest)(nil),       // 9: seqsvr.v1.OpenRequest
+	(*OpenReply)(nil),         // 10: seqsvr.v1.OpenReply
+	(*DoneRequest)(nil),       // 11: seqsvr.v1.DoneRequest
+	(*DoneReply)(nil),         // 12: seqsvr.v1.DoneReply
+	(*MarkRequest)(nil),       // 13: seqsvr.v1.MarkRequest
+	(*MarkResult)(nil),        // 14: seqsvr.v1.MarkResult
+	(*MarkReply)(nil),         // 15: seqsvr.v1.MarkReply
+	(*CurrentRequest)(nil),    // 16: seqsvr.v1.CurrentRequest
+	(*CurrentResult)(nil),     // 17: seqsvr.v1.CurrentResult
+	(*CurrentReply)(nil),      // 18: seqsvr.v1.CurrentReply
+	(*RaiseRequest)(nil),      // 19: seqsvr.v1.RaiseRequest
+	(*RaiseReply)(nil),        // 20: seqsvr.v1.RaiseReply
+	(*RaiseBatch)(nil),        // 21: seqsvr.v1.RaiseBatch
+	(*BatchRaiseRequest)(nil), // 22: seqsvr.v1.BatchRaiseRequest
+	(*RaiseResult)(nil),       // 23: seqsvr.v1.RaiseResult
+	(*BatchRaiseReply)(nil),   // 24: seqsvr.v1.BatchRaiseReply
+	(*StreamRequest)(nil),     // 25: seqsvr.v1.StreamRequest
+	(*StreamReply)(nil),       // 26: seqsvr.v1.StreamReply
+	(*RoutesRequest)(nil),     // 27: seqsvr.v1.RoutesRequest
+	(*RoutesReply)(nil),       // 28: seqsvr.v1.RoutesReply
+	(*RouteTable)(nil),        // 29: seqsvr.v1.RouteTable
+	(ErrorCode)(0),            // 30: seqsvr.v1.ErrorCode
+	(*Mapping)(nil),           // 31: seqsvr.v1.Mapping
+	(*SetMap)(nil),            // 32: seqsvr.v1.SetMap
+	(*Incarnation)(nil),       // 33: seqsvr.v1.Incarnation
 }
 var file_seqsvr_v1_sequence_proto_depIdxs = []int32{
-	22, // 0: seqsvr.v1.NextReply.routes:type_name -> seqsvr.v1.RouteTable
-	23, // 1: seqsvr.v1.KeyError.code:type_name -> seqsvr.v1.ErrorCode
+	29, // 0: seqsvr.v1.NextReply.routes:type_name -> seqsvr.v1.RouteTable
+	30, // 1: seqsvr.v1.KeyError.code:type_name -> seqsvr.v1.ErrorCode
 	3,  // 2: seqsvr.v1.BatchResult.errors:type_name -> seqsvr.v1.KeyError
 	2,  // 3: seqsvr.v1.BatchNextRequest.batches:type_name -> seqsvr.v1.Batch
 	4,  // 4: seqsvr.v1.BatchNextReply.results:type_name -> seqsvr.v1.BatchResult
-	22, // 5: seqsvr.v1.BatchNextReply.routes:type_name -> seqsvr.v1.RouteTable
-	22, // 6: seqsvr.v1.LookupReply.routes:type_name -> seqsvr.v1.RouteTable
-	2,  // 7: seqsvr.v1.CurrentRequest.batches:type_name -> seqsvr.v1.Batch
-	3,  // 8: seqsvr.v1.CurrentResult.errors:type_name -> seqsvr.v1.KeyError
-	10, // 9: seqsvr.v1.CurrentReply.results:type_name -> seqsvr.v1.CurrentResult
-	22, // 10: seqsvr.v1.CurrentReply.routes:type_name -> seqsvr.v1.RouteTable
-	22, // 11: seqsvr.v1.RaiseReply.routes:type_name -> seqsvr.v1.RouteTable
-	14, // 12: seqsvr.v1.BatchRaiseRequest.batches:type_name -> seqsvr.v1.RaiseBatch
-	3,  // 13: seqsvr.v1.RaiseResult.errors:type_name -> seqsvr.v1.KeyError
-	16, // 14: seqsvr.v1.BatchRaiseReply.results:type_name -> seqsvr.v1.RaiseResult
-	22, // 15: seqsvr.v1.BatchRaiseReply.routes:type_name -> seqsvr.v1.RouteTable
-	5,  // 16: seqsvr.v1.StreamRequest.next:type_name -> seqsvr.v1.BatchNextRequest
-	9,  // 17: seqsvr.v1.StreamRequest.current:type_name -> seqsvr.v1.CurrentRequest
-	6,  // 18: seqsvr.v1.StreamReply.next:type_name -> seqsvr.v1.BatchNextReply
-	11, // 19: seqsvr.v1.StreamReply.current:type_name -> seqsvr.v1.CurrentReply
-	3,  // 20: seqsvr.v1.StreamReply.error:type_name -> seqsvr.v1.KeyError
-	22, // 21: seqsvr.v1.RoutesReply.routes:type_name -> seqsvr.v1.RouteTable
-	24, // 22: seqsvr.v1.RoutesReply.mapping:type_name -> seqsvr.v1.Mapping
-	25, // 23: seqsvr.v1.RoutesReply.sets:type_name -> seqsvr.v1.SetMap
-	26, // 24: seqsvr.v1.RoutesReply.incarnation:type_name -> seqsvr.v1.Incarnation
-	0,  // 25: seqsvr.v1.Sequence.Next:input_type -> seqsvr.v1.NextRequest
-	5,  // 26: seqsvr.v1.Sequence.BatchNext:input_type -> seqsvr.v1.BatchNextRequest
-	7,  // 27: seqsvr.v1.Sequence.Lookup:input_type -> seqsvr.v1.LookupRequest
-	9,  // 28: seqsvr.v1.Sequence.Current:input_type -> seqsvr.v1.CurrentRequest
-	12, // 29: seqsvr.v1.Sequence.Raise:input_type -> seqsvr.v1.RaiseRequest
-	15, // 30: seqsvr.v1.Sequence.BatchRaise:input_type -> seqsvr.v1.BatchRaiseRequest
-	18, // 31: seqsvr.v1.Sequence.Stream:input_type -> seqsvr.v1.StreamRequest
-	20, // 32: seqsvr.v1.Sequence.Routes:input_type -> seqsvr.v1.RoutesRequest
-	1,  // 33: seqsvr.v1.Sequence.Next:output_type -> seqsvr.v1.NextReply
-	6,  // 34: seqsvr.v1.Sequence.BatchNext:output_type -> seqsvr.v1.BatchNextReply
-	8,  // 35: seqsvr.v1.Sequence.Lookup:output_type -> seqsvr.v1.LookupReply
-	11, // 36: seqsvr.v1.Sequence.Current:output_type -> seqsvr.v1.CurrentReply
-	13, // 37: seqsvr.v1.Sequence.Raise:output_type -> seqsvr.v1.RaiseReply
-	17, // 38: seqsvr.v1.Sequence.BatchRaise:output_type -> seqsvr.v1.BatchRaiseReply
-	19, // 39: seqsvr.v1.Sequence.Stream:output_type -> seqsvr.v1.StreamReply
-	21, // 40: seqsvr.v1.Sequence.Routes:output_type -> seqsvr.v1.RoutesReply
-	33, // [33:41] is the sub-list for method output_type
-	25, // [25:33] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	29, // 5: seqsvr.v1.BatchNextReply.routes:type_name -> seqsvr.v1.RouteTable
+	29, // 6: seqsvr.v1.LookupReply.routes:type_name -> seqsvr.v1.RouteTable
+	29, // 7: seqsvr.v1.OpenReply.routes:type_name -> seqsvr.v1.RouteTable
+	29, // 8: seqsvr.v1.DoneReply.routes:type_name -> seqsvr.v1.RouteTable
+	2,  // 9: seqsvr.v1.MarkRequest.batches:type_name -> seqsvr.v1.Batch
+	3,  // 10: seqsvr.v1.MarkResult.errors:type_name -> seqsvr.v1.KeyError
+	14, // 11: seqsvr.v1.MarkReply.results:type_name -> seqsvr.v1.MarkResult
+	29, // 12: seqsvr.v1.MarkReply.routes:type_name -> seqsvr.v1.RouteTable
+	2,  // 13: seqsvr.v1.CurrentRequest.batches:type_name -> seqsvr.v1.Batch
+	3,  // 14: seqsvr.v1.CurrentResult.errors:type_name -> seqsvr.v1.KeyError
+	17, // 15: seqsvr.v1.CurrentReply.results:type_name -> seqsvr.v1.CurrentResult
+	29, // 16: seqsvr.v1.CurrentReply.routes:type_name -> seqsvr.v1.RouteTable
+	29, // 17: seqsvr.v1.RaiseReply.routes:type_name -> seqsvr.v1.RouteTable
+	21, // 18: seqsvr.v1.BatchRaiseRequest.batches:type_name -> seqsvr.v1.RaiseBatch
+	3,  // 19: seqsvr.v1.RaiseResult.errors:type_name -> seqsvr.v1.KeyError
+	23, // 20: seqsvr.v1.BatchRaiseReply.results:type_name -> seqsvr.v1.RaiseResult
+	29, // 21: seqsvr.v1.BatchRaiseReply.routes:type_name -> seqsvr.v1.RouteTable
+	5,  // 22: seqsvr.v1.StreamRequest.next:type_name -> seqsvr.v1.BatchNextRequest
+	16, // 23: seqsvr.v1.StreamRequest.current:type_name -> seqsvr.v1.CurrentRequest
+	6,  // 24: seqsvr.v1.StreamReply.next:type_name -> seqsvr.v1.BatchNextReply
+	18, // 25: seqsvr.v1.StreamReply.current:type_name -> seqsvr.v1.CurrentReply
+	3,  // 26: seqsvr.v1.StreamReply.error:type_name -> seqsvr.v1.KeyError
+	29, // 27: seqsvr.v1.RoutesReply.routes:type_name -> seqsvr.v1.RouteTable
+	31, // 28: seqsvr.v1.RoutesReply.mapping:type_name -> seqsvr.v1.Mapping
+	32, // 29: seqsvr.v1.RoutesReply.sets:type_name -> seqsvr.v1.SetMap
+	33, // 30: seqsvr.v1.RoutesReply.incarnation:type_name -> seqsvr.v1.Incarnation
+	0,  // 31: seqsvr.v1.Sequence.Next:input_type -> seqsvr.v1.NextRequest
+	5,  // 32: seqsvr.v1.Sequence.BatchNext:input_type -> seqsvr.v1.BatchNextRequest
+	7,  // 33: seqsvr.v1.Sequence.Lookup:input_type -> seqsvr.v1.LookupRequest
+	16, // 34: seqsvr.v1.Sequence.Current:input_type -> seqsvr.v1.CurrentRequest
+	19, // 35: seqsvr.v1.Sequence.Raise:input_type -> seqsvr.v1.RaiseRequest
+	22, // 36: seqsvr.v1.Sequence.BatchRaise:input_type -> seqsvr.v1.BatchRaiseRequest
+	9,  // 37: seqsvr.v1.Sequence.Open:input_type -> seqsvr.v1.OpenRequest
+	11, // 38: seqsvr.v1.Sequence.Done:input_type -> seqsvr.v1.DoneRequest
+	13, // 39: seqsvr.v1.Sequence.Mark:input_type -> seqsvr.v1.MarkRequest
+	25, // 40: seqsvr.v1.Sequence.Stream:input_type -> seqsvr.v1.StreamRequest
+	27, // 41: seqsvr.v1.Sequence.Routes:input_type -> seqsvr.v1.RoutesRequest
+	1,  // 42: seqsvr.v1.Sequence.Next:output_type -> seqsvr.v1.NextReply
+	6,  // 43: seqsvr.v1.Sequence.BatchNext:output_type -> seqsvr.v1.BatchNextReply
+	8,  // 44: seqsvr.v1.Sequence.Lookup:output_type -> seqsvr.v1.LookupReply
+	18, // 45: seqsvr.v1.Sequence.Current:output_type -> seqsvr.v1.CurrentReply
+	20, // 46: seqsvr.v1.Sequence.Raise:output_type -> seqsvr.v1.RaiseReply
+	24, // 47: seqsvr.v1.Sequence.BatchRaise:output_type -> seqsvr.v1.BatchRaiseReply
+	10, // 48: seqsvr.v1.Sequence.Open:output_type -> seqsvr.v1.OpenReply
+	12, // 49: seqsvr.v1.Sequence.Done:output_type -> seqsvr.v1.DoneReply
+	15, // 50: seqsvr.v1.Sequence.Mark:output_type -> seqsvr.v1.MarkReply
+	26, // 51: seqsvr.v1.Sequence.Stream:output_type -> seqsvr.v1.StreamReply
+	28, // 52: seqsvr.v1.Sequence.Routes:output_type -> seqsvr.v1.RoutesReply
+	42, // [42:53] is the sub-list for method output_type
+	31, // [31:42] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_sequence_proto_init() }
@@ -2026,15 +2651,23 @@ func file_seqsvr_v1_sequence_proto_init() {
 		(*LookupRequest_Uid)(nil),
 		(*LookupRequest_Key)(nil),
 	}
-	file_seqsvr_v1_sequence_proto_msgTypes[12].OneofWrappers = []any{
+	file_seqsvr_v1_sequence_proto_msgTypes[9].OneofWrappers = []any{
+		(*OpenRequest_Uid)(nil),
+		(*OpenRequest_Key)(nil),
+	}
+	file_seqsvr_v1_sequence_proto_msgTypes[11].OneofWrappers = []any{
+		(*DoneRequest_Uid)(nil),
+		(*DoneRequest_Key)(nil),
+	}
+	file_seqsvr_v1_sequence_proto_msgTypes[19].OneofWrappers = []any{
 		(*RaiseRequest_Uid)(nil),
 		(*RaiseRequest_Key)(nil),
 	}
-	file_seqsvr_v1_sequence_proto_msgTypes[18].OneofWrappers = []any{
+	file_seqsvr_v1_sequence_proto_msgTypes[25].OneofWrappers = []any{
 		(*StreamRequest_Next)(nil),
 		(*StreamRequest_Current)(nil),
 	}
-	file_seqsvr_v1_sequence_proto_msgTypes[19].OneofWrappers = []any{
+	file_seqsvr_v1_sequence_proto_msgTypes[26].OneofWrappers = []any{
 		(*StreamReply_Next)(nil),
 		(*StreamReply_Current)(nil),
 		(*StreamReply_Error)(nil),
@@ -2045,7 +2678,7 @@ func file_seqsvr_v1_sequence_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_sequence_proto_rawDesc), len(file_seqsvr_v1_sequence_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

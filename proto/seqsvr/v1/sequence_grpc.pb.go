@@ -25,6 +25,9 @@ const (
 	Sequence_Current_FullMethodName    = "/seqsvr.v1.Sequence/Current"
 	Sequence_Raise_FullMethodName      = "/seqsvr.v1.Sequence/Raise"
 	Sequence_BatchRaise_FullMethodName = "/seqsvr.v1.Sequence/BatchRaise"
+	Sequence_Open_FullMethodName       = "/seqsvr.v1.Sequence/Open"
+	Sequence_Done_FullMethodName       = "/seqsvr.v1.Sequence/Done"
+	Sequence_Mark_FullMethodName       = "/seqsvr.v1.Sequence/Mark"
 	Sequence_Stream_FullMethodName     = "/seqsvr.v1.Sequence/Stream"
 	Sequence_Routes_FullMethodName     = "/seqsvr.v1.Sequence/Routes"
 )
@@ -61,6 +64,14 @@ type SequenceClient interface {
 	// BatchRaise is Raise of many keys, without force. Each key is raised, or refused with an
 	// error of its own, whatever becomes of the others; the whole call may be repeated.
 	BatchRaise(ctx context.Context, in *BatchRaiseRequest, opts ...grpc.CallOption) (*BatchRaiseReply, error)
+	// Open is Next with a ticket: marks stay below the numbers until Done, or until the life of the
+	// ticket has passed. In spaces with tickets only. A repeated Open opens another ticket.
+	Open(ctx context.Context, in *OpenRequest, opts ...grpc.CallOption) (*OpenReply, error)
+	// Done ends a ticket: its writer has committed, or will not. TICKET_ENDED if it is not open: readers may
+	// have passed the numbers.
+	Done(ctx context.Context, in *DoneRequest, opts ...grpc.CallOption) (*DoneReply, error)
+	// Mark tells up to which number nothing of a key is missing: no number at or below it becomes visible later.
+	Mark(ctx context.Context, in *MarkRequest, opts ...grpc.CallOption) (*MarkReply, error)
 	// Stream carries batches both ways, matched by id; replies may come in any order.
 	Stream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StreamRequest, StreamReply], error)
 	// Routes gives the route table and the mapping.
@@ -135,6 +146,36 @@ func (c *sequenceClient) BatchRaise(ctx context.Context, in *BatchRaiseRequest, 
 	return out, nil
 }
 
+func (c *sequenceClient) Open(ctx context.Context, in *OpenRequest, opts ...grpc.CallOption) (*OpenReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(OpenReply)
+	err := c.cc.Invoke(ctx, Sequence_Open_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sequenceClient) Done(ctx context.Context, in *DoneRequest, opts ...grpc.CallOption) (*DoneReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DoneReply)
+	err := c.cc.Invoke(ctx, Sequence_Done_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sequenceClient) Mark(ctx context.Context, in *MarkRequest, opts ...grpc.CallOption) (*MarkReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MarkReply)
+	err := c.cc.Invoke(ctx, Sequence_Mark_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *sequenceClient) Stream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StreamRequest, StreamReply], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Sequence_ServiceDesc.Streams[0], Sequence_Stream_FullMethodName, cOpts...)
@@ -190,6 +231,14 @@ type SequenceServer interface {
 	// BatchRaise is Raise of many keys, without force. Each key is raised, or refused with an
 	// error of its own, whatever becomes of the others; the whole call may be repeated.
 	BatchRaise(context.Context, *BatchRaiseRequest) (*BatchRaiseReply, error)
+	// Open is Next with a ticket: marks stay below the numbers until Done, or until the life of the
+	// ticket has passed. In spaces with tickets only. A repeated Open opens another ticket.
+	Open(context.Context, *OpenRequest) (*OpenReply, error)
+	// Done ends a ticket: its writer has committed, or will not. TICKET_ENDED if it is not open: readers may
+	// have passed the numbers.
+	Done(context.Context, *DoneRequest) (*DoneReply, error)
+	// Mark tells up to which number nothing of a key is missing: no number at or below it becomes visible later.
+	Mark(context.Context, *MarkRequest) (*MarkReply, error)
 	// Stream carries batches both ways, matched by id; replies may come in any order.
 	Stream(grpc.BidiStreamingServer[StreamRequest, StreamReply]) error
 	// Routes gives the route table and the mapping.
@@ -221,6 +270,15 @@ func (UnimplementedSequenceServer) Raise(context.Context, *RaiseRequest) (*Raise
 }
 func (UnimplementedSequenceServer) BatchRaise(context.Context, *BatchRaiseRequest) (*BatchRaiseReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method BatchRaise not implemented")
+}
+func (UnimplementedSequenceServer) Open(context.Context, *OpenRequest) (*OpenReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Open not implemented")
+}
+func (UnimplementedSequenceServer) Done(context.Context, *DoneRequest) (*DoneReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Done not implemented")
+}
+func (UnimplementedSequenceServer) Mark(context.Context, *MarkRequest) (*MarkReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Mark not implemented")
 }
 func (UnimplementedSequenceServer) Stream(grpc.BidiStreamingServer[StreamRequest, StreamReply]) error {
 	return status.Error(codes.Unimplemented, "method Stream not implemented")
@@ -357,6 +415,60 @@ func _Sequence_BatchRaise_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Sequence_Open_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(OpenRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SequenceServer).Open(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sequence_Open_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SequenceServer).Open(ctx, req.(*OpenRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Sequence_Done_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DoneRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SequenceServer).Done(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sequence_Done_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SequenceServer).Done(ctx, req.(*DoneRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Sequence_Mark_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MarkRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SequenceServer).Mark(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sequence_Mark_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SequenceServer).Mark(ctx, req.(*MarkRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Sequence_Stream_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(SequenceServer).Stream(&grpc.GenericServerStream[StreamRequest, StreamReply]{ServerStream: stream})
 }
@@ -412,6 +524,18 @@ var Sequence_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "BatchRaise",
 			Handler:    _Sequence_BatchRaise_Handler,
+		},
+		{
+			MethodName: "Open",
+			Handler:    _Sequence_Open_Handler,
+		},
+		{
+			MethodName: "Done",
+			Handler:    _Sequence_Done_Handler,
+		},
+		{
+			MethodName: "Mark",
+			Handler:    _Sequence_Mark_Handler,
 		},
 		{
 			MethodName: "Routes",

@@ -216,7 +216,11 @@ func (n *Node) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, h
 		return n.single(ctx, r, &r.RouteVersion, handle)
 	case *pb.LookupRequest:
 		return n.single(ctx, r, &r.RouteVersion, handle)
-	case *pb.BatchNextRequest, *pb.BatchRaiseRequest, *pb.CurrentRequest:
+	case *pb.OpenRequest:
+		return n.single(ctx, r, &r.RouteVersion, handle)
+	case *pb.DoneRequest:
+		return n.single(ctx, r, &r.RouteVersion, handle)
+	case *pb.BatchNextRequest, *pb.BatchRaiseRequest, *pb.CurrentRequest, *pb.MarkRequest:
 		return n.batches(ctx, req, handle)
 	case *pb.SegmentTakeRequest, *pb.NumbersNextRequest, *pb.NumberShowRequest, *pb.SegmentStatusRequest:
 		return n.tag(ctx, req, handle)
@@ -267,6 +271,10 @@ func (n *Node) single(ctx context.Context, r interface {
 		reply.RouteVersion, reply.Routes = n.cluster.table(held)
 	case *pb.LookupReply:
 		reply.RouteVersion, reply.Routes = n.cluster.table(held)
+	case *pb.OpenReply:
+		reply.RouteVersion, reply.Routes = n.cluster.table(held)
+	case *pb.DoneReply:
+		reply.RouteVersion, reply.Routes = n.cluster.table(held)
 	}
 	return got, nil
 }
@@ -287,6 +295,24 @@ func (n *Node) batches(ctx context.Context, req any, handle grpc.UnaryHandler) (
 			for at, err := range s.refused[i] {
 				if err != nil {
 					res.Values[at], res.UpperBound[at], res.LastTakenUnix[at] = 0, false, 0
+					res.Errors = append(slices.DeleteFunc(res.Errors, func(e *pb.KeyError) bool { return e.GetIndex() == uint32(at) }), rpc.ToKeyError(at, err))
+				}
+			}
+		}
+		return reply, nil
+	case *pb.MarkRequest:
+		s := shareOf(n, r.GetRouteVersion(), r.GetBatches())
+		r.RouteVersion = 0
+		got, err := handle(ctx, r) // nor does this
+		if err != nil {
+			return nil, err
+		}
+		reply := got.(*pb.MarkReply)
+		reply.RouteVersion, reply.Routes = n.cluster.table(s.held)
+		for i, res := range reply.GetResults() {
+			for at, err := range s.refused[i] {
+				if err != nil {
+					res.Marks[at], res.Fences[at], res.Last[at], res.UnknownMs[at] = 0, 0, 0, 0
 					res.Errors = append(slices.DeleteFunc(res.Errors, func(e *pb.KeyError) bool { return e.GetIndex() == uint32(at) }), rpc.ToKeyError(at, err))
 				}
 			}

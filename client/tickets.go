@@ -1,0 +1,210 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/seqsvr/seqsvr/internal/sdk/call"
+	"github.com/seqsvr/seqsvr/internal/sdk/stream"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
+)
+
+// Ticket is a Range whose numbers no mark passes before Done, Cancel or the Deadline. Commit the numbers
+// within Context, and call Done then.
+type Ticket struct {
+	First, Last seq.Seq
+	// ID ends the ticket, so only its holder should know it.
+	ID uint64
+	// Deadline is the time by which the numbers must be visible to readers, as this process counts it. The
+	// clock of a process that stands still does not: docs/reading.md says what to do about that.
+	Deadline time.Time
+	Life     time.Duration // from the request to the Deadline
+
+	key   Key
+	calls *call.Caller
+}
+
+// OpenOption changes what one Open does.
+type OpenOption func(*pb.OpenRequest)
+
+// WithLife gives the ticket a shorter life than the longest one of its space, in milliseconds, rounded up.
+func WithLife(life time.Duration) OpenOption {
+	return func(r *pb.OpenRequest) { r.LifeMs = uint64(max(1, (life+time.Millisecond-1)/time.Millisecond)) }
+}
+
+// Open takes n numbers of the key as NextN does, with a ticket. seq.ErrNoTickets if the space gives none,
+// seq.ErrBadArgument for a life that it does not give, seq.ErrTickets in the end if too many are open;
+// otherwise it retries and fails like Next. A ticket of a lost answer stays open for its life.
+func (c *Client) Open(ctx context.Context, key Key, n uint32, opts ...OpenOption) (*Ticket, error) {
+	t := &Ticket{key: key, calls: c.calls}
+	if err := t.open(ctx, n, opts); err != nil {
+		return nil, call.Told(fmt.Sprintf("open %v", key), err)
+	}
+	return t, nil
+}
+
+func (t *Ticket) open(ctx context.Context, n uint32, opts []OpenOption) error {
+	if err := t.key.Check(); err != nil {
+		return err
+	}
+	if err := seq.CheckCount("count", uint64(n)); err != nil {
+		return err
+	}
+	req := &pb.OpenRequest{}
+	for _, opt := range opts {
+		opt(req)
+	}
+	err := t.calls.AskOwner(ctx, t.key, func(ctx context.Context, a *call.Attempt) error {
+		req := &pb.OpenRequest{Space: a.Space.Name, Id: &pb.OpenRequest_Uid{Uid: uint64(t.key.UID)}, Count: n, LifeMs: req.LifeMs, RouteVersion: a.Version}
+		if name, ok := t.key.Name(); ok {
+			req.Id = &pb.OpenRequest_Key{Key: name}
+		}
+		sent := time.Now()
+		reply, err := a.Server.RPC.Open(ctx, req)
+		if err != nil {
+			return err
+		}
+		a.Server.Heard(reply.GetRouteVersion(), reply.GetRoutes())
+		got := stream.CheckRange(reply.GetFirst(), reply.GetLast(), n, false)
+		if got.Err == nil && (reply.GetTicket() == 0 || reply.GetLifeMs() == 0) {
+			got.Err = fmt.Errorf("%w: no ticket", stream.ErrMalformed)
+		}
+		t.First, t.Last, t.ID = got.First, got.Last, reply.GetTicket()
+		t.Life = time.Duration(min(reply.GetLifeMs(), math.MaxInt32)) * time.Millisecond
+		t.Deadline = sent.Add(t.Life)
+		return got.Err
+	})
+	if err == nil && time.Until(t.Deadline) <= 0 {
+		err = fmt.Errorf("%w: it came %v after its deadline", seq.ErrTicketEnded, -time.Until(t.Deadline))
+	}
+	return err
+}
+
+// Context returns ctx with the end by which a commit should have begun, a tenth of the ticket's life before
+// its Deadline.
+func (t *Ticket) Context(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithDeadline(ctx, t.Deadline.Add(-t.Life/10))
+}
+
+// Done says that the numbers are visible to readers, so that marks may pass them. It retries like Next.
+// seq.ErrTicketEnded if the ticket was not open any more: if its Deadline had passed, readers may have
+// missed what was committed later; after an unclear answer, an earlier attempt may have ended it.
+func (t *Ticket) Done(ctx context.Context) error {
+	return t.calls.Done(ctx, t.key, t.First, t.ID, false)
+}
+
+// Cancel says that the numbers will not become visible. It fails as Done does.
+func (t *Ticket) Cancel(ctx context.Context) error {
+	return t.calls.Done(ctx, t.key, t.First, t.ID, true)
+}
+
+// Mark tells up to where a reader may go.
+type Mark struct {
+	// Seq is the mark: no number at or below it becomes visible later, if writers commit before the
+	// deadlines of their tickets.
+	Seq seq.Seq
+	// Fence is the highest number at or below the mark that may have been closed without a word of its
+	// writer. A reader that uses the fence of docs/reading.md raises its floor to Seq if Fence is above it.
+	Fence seq.Seq
+	Last  seq.Seq // at or above the last number handed out
+	// KnownIn is the time after which to ask again, because the owner is new and does not know yet which
+	// numbers are open. Seq and Fence are zero then. If KnownIn is zero, the mark is known.
+	KnownIn time.Duration
+	Err     error
+}
+
+// Marks reads the marks of 1 to seq.MaxBatch keys, which may be of many spaces. It retries and fails as Current
+// does; seq.ErrNoTickets for a key of a space that gives no tickets.
+func (c *Client) Marks(ctx context.Context, keys ...Key) ([]Mark, error) {
+	if err := seq.CheckKeys("keys", len(keys)); err != nil {
+		return nil, call.Told("mark", err)
+	}
+	type group struct {
+		space string
+		named bool
+	}
+	groups, of := []group{}, map[group][]int{}
+	for i, key := range keys {
+		_, named := key.Name()
+		g := group{key.Space, named}
+		if of[g] == nil {
+			groups = append(groups, g)
+		}
+		of[g] = append(of[g], i)
+	}
+	out := make([]Mark, len(keys))
+	for _, g := range groups {
+		var batch stream.Keys
+		var names []string
+		for _, i := range of[g] {
+			name, _ := keys[i].Name()
+			names, batch.Places = append(names, name), append(batch.Places, keys[i].UID)
+		}
+		if g.named {
+			batch = stream.KeysOf(names)
+		}
+		marks, err := c.marks(ctx, g.space, batch)
+		if err != nil {
+			return nil, call.Told("mark", err)
+		}
+		for k, i := range of[g] {
+			if out[i] = marks[k]; out[i].Err != nil {
+				out[i].Err = call.Told(fmt.Sprintf("mark %v", keys[i]), out[i].Err)
+			}
+		}
+	}
+	return out, nil
+}
+
+// marks reads the marks of keys of one kind.
+func (c *Client) marks(ctx context.Context, space string, keys stream.Keys) ([]Mark, error) {
+	if err := keys.Check(); err != nil {
+		return nil, err
+	}
+	out := make([]Mark, len(keys.Places))
+	ask := func(ctx context.Context, a *call.Attempt) (faults []call.Fault, err error) {
+		b := keys.Batch(a.Space, a.Idx)
+		var reply *pb.MarkReply
+		err = a.Server.Largely(ctx, len(a.Idx), func() error {
+			return a.Unary(ctx, func(ctx context.Context) (err error) {
+				reply, err = a.Server.RPC.Mark(ctx, &pb.MarkRequest{Batches: []*pb.Batch{b}, RouteVersion: a.Version})
+				if err == nil && (len(reply.GetResults()) != 1 || !whole(reply.GetResults()[0], len(a.Idx))) {
+					err = fmt.Errorf("%w: not one mark for each of %d keys", stream.ErrMalformed, len(a.Idx))
+				}
+				return err
+			})
+		})
+		if err != nil {
+			return nil, err
+		}
+		a.Server.Heard(reply.GetRouteVersion(), reply.GetRoutes())
+		r := reply.GetResults()[0]
+		errs := stream.KeyErrors(r.GetErrors(), len(a.Idx))
+		for k, i := range a.Idx {
+			if errs != nil && errs[k] != nil {
+				faults = append(faults, call.Fault{K: k, Err: errs[k]})
+				continue
+			}
+			out[i] = Mark{Seq: seq.Seq(r.Marks[k]), Fence: seq.Seq(r.Fences[k]), Last: seq.Seq(r.Last[k]), KnownIn: time.Duration(r.UnknownMs[k]) * time.Millisecond}
+		}
+		return faults, nil
+	}
+	errs, err := c.calls.AskOwners(ctx, space, keys.Places, ask)
+	if err != nil {
+		return nil, err
+	}
+	for i, err := range errs {
+		if err != nil {
+			out[i] = Mark{Err: err}
+		}
+	}
+	return out, nil
+}
+
+// whole reports whether a result has n entries.
+func whole(r *pb.MarkResult, n int) bool {
+	return len(r.GetMarks()) == n && len(r.GetFences()) == n && len(r.GetLast()) == n && len(r.GetUnknownMs()) == n
+}

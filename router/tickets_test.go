@@ -1,0 +1,52 @@
+package router_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/seqsvr/seqsvr/router"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
+)
+
+func TestTicketsOverHTTP(t *testing.T) {
+	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 8}, seq.Space{Name: "inbox", Sections: 8, Tickets: 500 * time.Millisecond})
+	r := start(t, router.Config{Allocs: cluster.Addrs()})
+	base := "http://" + r.HTTPAddr() + "/v1/"
+	post := func(path, body string) (int, map[string]any) {
+		code, _, got := do(t, "POST", base+path, "application/json", body)
+		return code, got
+	}
+	code, opened := post("open", `{"space":"inbox","uid":7,"count":2,"life_ms":400}`)
+	if code != 200 || opened["first"] != 1.0 || opened["last"] != 2.0 || opened["life_ms"] != 400.0 || opened["ticket"] == 0.0 {
+		t.Fatalf("open: got %d %v", code, opened)
+	}
+	ticket := fmt.Sprintf(`{"space":"inbox","uid":7,"first":1,"ticket":%.0f}`, opened["ticket"])
+	if code, got := post("done", ticket); code != 200 {
+		t.Errorf("done: got %d %v", code, got)
+	}
+	if code, got := post("done", ticket); code != 410 || got["code"] != "TICKET_ENDED" {
+		t.Errorf("done again: got %d %v", code, got)
+	}
+	for deadline := time.Now().Add(time.Minute); ; {
+		code, _, got := do(t, "GET", base+"mark?space=inbox&uids=7", "", "")
+		if code != 200 || time.Now().After(deadline) {
+			t.Fatalf("mark: got %d %v", code, got)
+		}
+		if fmt.Sprint(got["unknown_ms"]) == "[0]" {
+			if fmt.Sprint(got["marks"], got["fences"], got["last"]) != "[2] [0] [2]" {
+				t.Errorf("mark: got %v", got)
+			}
+			break
+		}
+	}
+	for body, want := range map[string]string{`{"uid":7}`: "NO_TICKETS", `{"space":"inbox","uid":7,"life_ms":501}`: "BAD_ARGUMENT"} {
+		if code, got := post("open", body); code != 400 || got["code"] != want {
+			t.Errorf("open of %s: got %d %v, want %s", body, code, got, want)
+		}
+	}
+	if code, _, got := do(t, "GET", base+"mark?uids=7", "", ""); code != 400 || got["code"] != "NO_TICKETS" {
+		t.Errorf("mark of a space without tickets: got %d %v", code, got)
+	}
+}

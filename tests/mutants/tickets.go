@@ -1,0 +1,55 @@
+package main
+
+// ticketMutants break what readers that go by marks rely on.
+var ticketMutants = []mutant{
+	{rule: "mark-hold", name: "an owner without the tickets of the one before answers marks at once", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{"	if now < b.hold {\n", "	if false {\n"}}},
+	{rule: "mark-span", name: "an owner ends a ticket when the writer's clock may still allow a commit", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{"return life + life/40 + guard }", "return life }"}}},
+	{rule: "mark-carry", name: "a hand-over loses tickets", file: "allocsvr/section/tickets/codec.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{"below = t.last; !r.bad {", "below = t.last; false {"}}},
+	{rule: "mark-carry", name: "a hand-over loses fences", file: "allocsvr/section/tickets/codec.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{"		b.raise(r.number(), r.number())\n", "		r.number()\n		r.number()\n"}}},
+	{rule: "mark-carry", name: "a hand-over loses the fence of all", file: "allocsvr/section/tickets/codec.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{"	b.fence = r.number()\n", "	r.number()\n"}}},
+	{rule: "mark-carry", name: "a hand-over loses the hold", file: "allocsvr/section/tickets/codec.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{"	b.hold = r.time(now)\n", "	r.time(now)\n"}}},
+	{rule: "mark-ticket", name: "another's Done ends a ticket", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{" || k.open[i].id != id || id == 0 {", " {"}}},
+	{rule: "mark-fence", name: "the fence is not told", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{"min(mark, max(b.fence, b.fences[uid])), 0", "min(mark, b.fence), 0"}}},
+	{rule: "mark-fence", name: "the fence is told once", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{"	mark = last\n", "	mark = last\n	defer delete(b.fences, uid)\n"}}},
+	{rule: "mark-fence", name: "an owner that lacks tickets begins without a fence", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{"b.fence, b.lost = max(b.fence, high), false", "b.lost = false"}}},
+	{rule: "mark-fence", name: "fences that are too many are forgotten", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{"		b.fence = max(b.fence, fence)\n", "		_ = fence\n"}}},
+	{rule: "mark-below-open", name: "a mark is above an open number of its batch", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{"mark = k.open[0].first - 1", "mark = k.open[0].first"}}},
+	{rule: "mark-live", name: "time does not end a ticket", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{"		case t.end <= now:\n", "		case false:\n"}}},
+	{rule: "tickets-bounded", name: "a key may have any number of tickets", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{">= MostOfKey:", ">= 2*MostOfKey:"}}},
+	{rule: "tickets-bounded", name: "a node may have any number of tickets", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{">= MostOpen:", ">= 2*MostOpen:"}}},
+	{rule: "mark-sealed", name: "a sealed owner answers marks", file: "allocsvr/section/open.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"	faults := t.read(ctx, space, keys, func(i int, c *Section) {\n		m, uid", "	faults := func(one func(i int, c *Section)) (none []Fault) {\n		for i, place := range keys.Places {\n			one(i, t.Section(space.SectionOf(place)))\n		}\n		return none\n	}(func(i int, c *Section) {\n		m, uid"}}},
+	{rule: "mark-hold", name: "the hold begins when the section is served, not at the promise", file: "allocsvr/section/open.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"		book = tickets.New(&t.tickets, now, c.space.Tickets)\n	}\n	c.mu", "		return\n	}\n	c.mu"}}},
+	{rule: "mark-hold", name: "a section that no promise was told of answers marks at once", file: "allocsvr/section/open.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"tickets.New(&t.tickets, t.clock.Now(), c.space.Tickets)", "tickets.New(&t.tickets, -tickets.Span(c.space.Tickets), c.space.Tickets)"}}},
+	{rule: "mark-carry", name: "a section is handed over without its tickets", file: "allocsvr/owner/give.go", in: []string{"allocsvr"}, edits: []edit{
+		{"Mark: g.mark(id), Tickets: g.sections.Tickets(id)}, ok", "Mark: g.mark(id)}, ok"}}},
+	{rule: "mark-carry", name: "a successor does not use the tickets", file: "allocsvr/owner/acquire.go", in: []string{"allocsvr"}, edits: []edit{
+		{"	t.o.sections.Promised(t.c.ID(), t.from.Tickets)\n", "	t.o.sections.Promised(t.c.ID(), nil)\n"}}},
+	{rule: "mark-carry", name: "tickets that were changed on the way are used", file: "allocsvr/handover/sealed.go", in: []string{"allocsvr/handover"}, edits: []edit{
+		{"		sum.Write(s.Tickets)\n", ""}}},
+	{rule: "tickets-refused", name: "an Open that fails leaves its ticket open", file: "allocsvr/section/open.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"		if id := k.opening.ids[f.Index]; id != 0 {\n", "		if id := k.opening.ids[f.Index]; id != 0 && false {\n"}}},
+	{rule: "tickets-bounded", name: "numbers are taken for a ticket that is refused", file: "allocsvr/section/take.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"	if t.opening != nil {\n		if err := c.book.Admit(", "	if t.opening != nil && false {\n		if err := c.book.Admit("}}},
+	{rule: "tickets-life", name: "a ticket may live longer than its space says", file: "seq/check.go", in: []string{"seq"}, edits: []edit{
+		{"	case ms > most:\n", "	case false:\n"}}},
+	{rule: "tickets-spaces", name: "a unique-only space, whose numbers come out below marks, has tickets", file: "seq/mapping.go", in: []string{"seq"}, edits: []edit{
+		{"s.Mode != Ordered && s.Mode != Strict:\n", "s.Mode == Exact:\n"}}},
+}
