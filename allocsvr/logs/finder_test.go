@@ -16,7 +16,7 @@ import (
 // takeAll takes one number for each id by a Finder.
 func takeAll(ctx context.Context, find Finder, ids ...string) (firsts []uint64, err error) {
 	find.AskAll(ctx, make([]seq.SectionID, len(ids)), func(k int, g *Log) (Ticket, error) {
-		return g.Take(ctx, uid, 1, ids[k], time.Time{})
+		return g.Take(ctx, &Instant{}, uid, 1, ids[k], time.Time{})
 	}, func(_ int, a exact.Answer, fault error) {
 		firsts, err = append(firsts, a.First), errors.Join(err, fault)
 	})

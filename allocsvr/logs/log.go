@@ -77,7 +77,7 @@ func (g *Log) begin(found quorum.Outcome) error {
 	if err != nil {
 		return err
 	}
-	owner, err := exact.NewOwner(exact.Config{Window: g.window.Milliseconds(), Bound: ahead.Milliseconds(), Full: g.logs.cfg.Full}, g.epoch, s, g.logs.now(zero))
+	owner, err := exact.NewOwner(exact.Config{Window: g.window.Milliseconds(), Bound: ahead.Milliseconds(), Full: g.logs.cfg.Full}, g.epoch, s, g.logs.now(zero, &Instant{}))
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (g *Log) begin(found quorum.Outcome) error {
 }
 
 // now returns the section's time. Needs g.mu.
-func (g *Log) now() int64 { return g.logs.now(g.zero) }
+func (g *Log) now(at *Instant) int64 { return g.logs.now(g.zero, at) }
 
 // weigh reports the size of the log to Config.Grow. Needs g.mu.
 func (g *Log) weigh() {
@@ -106,8 +106,9 @@ func (g *Log) weigh() {
 	}
 }
 
-// ask calls do with the owner, once there is one. It returns ErrClosed or the error of do.
-func (g *Log) ask(ctx context.Context, do func(o *exact.Owner, now int64) (exact.Answer, error)) (Ticket, error) {
+// ask calls do with the owner, once there is one, and with the time if at is not nil. It returns ErrClosed or the
+// error of do.
+func (g *Log) ask(ctx context.Context, at *Instant, do func(o *exact.Owner, now int64) (exact.Answer, error)) (Ticket, error) {
 	select {
 	case <-g.opened:
 	case <-ctx.Done():
@@ -121,7 +122,11 @@ func (g *Log) ask(ctx context.Context, do func(o *exact.Owner, now int64) (exact
 	case g.waiting >= maxGathered:
 		return Ticket{}, errBehind
 	}
-	answer, err := do(g.owner, g.now())
+	var now int64
+	if at != nil {
+		now = g.now(at)
+	}
+	answer, err := do(g.owner, now)
 	if err == nil && answer.Round > g.held {
 		g.waiting++
 		g.weigh()
@@ -131,10 +136,10 @@ func (g *Log) ask(ctx context.Context, do func(o *exact.Owner, now int64) (exact
 }
 
 // Take takes count numbers of a UID for a request. For a repeated request it returns the request's numbers.
-// Errors are ErrClosed and the errors of exact.Owner.Take. With exact.ErrConflict, which is an
-// *exact.Conflict, the ticket has the numbers of the earlier request.
-func (g *Log) Take(ctx context.Context, uid seq.UID, count uint32, id string, sent time.Time) (Ticket, error) {
-	return g.ask(ctx, func(o *exact.Owner, now int64) (exact.Answer, error) {
+// The requests of a batch have one at. Errors are ErrClosed and the errors of exact.Owner.Take. With
+// exact.ErrConflict, which is an *exact.Conflict, the ticket has the numbers of the earlier request.
+func (g *Log) Take(ctx context.Context, at *Instant, uid seq.UID, count uint32, id string, sent time.Time) (Ticket, error) {
+	return g.ask(ctx, at, func(o *exact.Owner, now int64) (exact.Answer, error) {
 		first := int64(0)
 		if !sent.IsZero() {
 			first = sent.UnixMilli()
@@ -145,12 +150,12 @@ func (g *Log) Take(ctx context.Context, uid seq.UID, count uint32, id string, se
 
 // Lookup returns the numbers of a request. If it has none, First is 0.
 func (g *Log) Lookup(ctx context.Context, uid seq.UID, id string) (Ticket, error) {
-	return g.ask(ctx, func(o *exact.Owner, _ int64) (exact.Answer, error) { return o.Lookup(uid, id), nil })
+	return g.ask(ctx, nil, func(o *exact.Owner, _ int64) (exact.Answer, error) { return o.Lookup(uid, id), nil })
 }
 
 // Current returns the last number of a UID as First. If it has none, First is 0.
 func (g *Log) Current(ctx context.Context, uid seq.UID) (Ticket, error) {
-	return g.ask(ctx, func(o *exact.Owner, _ int64) (exact.Answer, error) { return o.Current(uid), nil })
+	return g.ask(ctx, nil, func(o *exact.Owner, _ int64) (exact.Answer, error) { return o.Current(uid), nil })
 }
 
 // Page reads some UIDs and their last numbers, by rising UID, beginning at from. It returns in next the
@@ -196,7 +201,7 @@ func (g *Log) CopyShare() float64 {
 // Raise lifts a UID to at least a number, unless allowed refuses its last number. It returns the UID's new
 // last number as First.
 func (g *Log) Raise(ctx context.Context, uid seq.UID, to uint64, allowed func(last uint64) error) (Ticket, error) {
-	return g.ask(ctx, func(o *exact.Owner, now int64) (exact.Answer, error) {
+	return g.ask(ctx, &Instant{}, func(o *exact.Owner, now int64) (exact.Answer, error) {
 		if err := allowed(o.Last(uid)); err != nil {
 			return exact.Answer{}, err
 		}
@@ -278,7 +283,7 @@ func (g *Log) idle() bool {
 	if g.closed || g.owner == nil || g.flight != nil {
 		return false
 	}
-	passed := g.owner.Pass(g.now())
+	passed := g.owner.Pass(g.now(&Instant{}))
 	g.weigh()
 	if g.behind {
 		g.owner.Ask()

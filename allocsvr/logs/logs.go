@@ -92,17 +92,35 @@ func (l *Logs) Run(ctx context.Context) {
 	}
 }
 
-// now returns the time of sections, in milliseconds since 1970. It follows the clocks of the stores, so
-// that W of them accept records whatever the other stores' clocks show. While too few stores report their
-// clocks, it adds the time since the copy was read, by a clock that does not jump, to the stores' time at
+// Instant is the time at which the requests of a batch are asked. The first of them reads it, because a reading
+// costs as much as a request. The zero value is ready to use, by one goroutine.
+type Instant struct {
+	read  bool
+	store int64 // the stores' time in milliseconds since 1970, or 0 if it is not known
+	clock int64 // Config.Clock in milliseconds, if store is 0
+}
+
+// now returns the time of sections at an instant, in milliseconds since 1970. It follows the clocks of the
+// stores, so that W of them accept records whatever the other stores' clocks show. While too few stores report
+// their clocks, it adds the time since the copy was read, by a clock that does not jump, to the stores' time at
 // that read: zero is the stores' time when that clock shows 0. The node's wall clock plays no part.
-func (l *Logs) now(zero int64) int64 {
+func (l *Logs) now(zero int64, at *Instant) int64 {
+	if !at.read {
+		*at = l.instant()
+	}
+	if at.store != 0 {
+		return at.store
+	}
+	return zero + at.clock
+}
+
+func (l *Logs) instant() Instant {
 	if l.cfg.StoreTime != nil {
 		if t, known := l.cfg.StoreTime(); known {
-			return t.UnixMilli()
+			return Instant{read: true, store: t.UnixMilli()}
 		}
 	}
-	return zero + l.cfg.Clock.Now().Milliseconds()
+	return Instant{read: true, clock: l.cfg.Clock.Now().Milliseconds()}
 }
 
 // Open begins the log of a section under an epoch that W stores have promised. The log keeps ids for

@@ -212,7 +212,7 @@ func try(t *testing.T, s *stores, do func(b *bench, g *Log)) {
 func (b *bench) take(g *Log, id string, count uint32) (exact.Answer, error) {
 	ctx, cancel := context.WithTimeout(b.Context(), time.Second)
 	defer cancel()
-	ticket, err := g.Take(ctx, uid, count, id, time.Time{})
+	ticket, err := g.Take(ctx, &Instant{}, uid, count, id, time.Time{})
 	if err == nil {
 		err = ticket.Wait(ctx)
 	}
@@ -439,7 +439,7 @@ func TestASectionGoesByTheTimeOfTheStores(t *testing.T) {
 		begun := time.Now()
 		ask := func(what string, sent time.Time, want error) {
 			t.Helper()
-			if _, err := g.Take(b.Context(), uid, 1, what, sent); !errors.Is(err, want) {
+			if _, err := g.Take(b.Context(), &Instant{}, uid, 1, what, sent); !errors.Is(err, want) {
 				t.Errorf("%s: got %v, want %v", what, err, want)
 			}
 		}
@@ -467,11 +467,11 @@ func TestAnIdleSectionDropsItsIds(t *testing.T) {
 			t.Errorf("%d ids after their window, %d bytes, %d before", left, b.bytes.Load(), before)
 		}
 		ctx := b.Context()
-		if _, err := g.Take(ctx, uid, 1, "a", time.Now().Add(-window-time.Second)); !errors.Is(err, exact.ErrExpired) {
+		if _, err := g.Take(ctx, &Instant{}, uid, 1, "a", time.Now().Add(-window-time.Second)); !errors.Is(err, exact.ErrExpired) {
 			t.Errorf("the same again: got %v, want %v", err, exact.ErrExpired)
 		}
 		b.full.Store(true)
-		if _, err := g.Take(ctx, uid, 1, "b", time.Time{}); !errors.Is(err, exact.ErrFull) {
+		if _, err := g.Take(ctx, &Instant{}, uid, 1, "b", time.Time{}); !errors.Is(err, exact.ErrFull) {
 			t.Errorf("full: got %v, want %v", err, exact.ErrFull)
 		}
 		b.want(g, "", 1, exact.Answer{First: 2, Count: 1})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/logs"
@@ -36,6 +37,11 @@ func (t *Table) Lookup(ctx context.Context, space *seq.Space, key seq.Counter, i
 
 // logOf returns the log of a section that is owned, waiting for it as long as ctx lasts.
 func (t *Table) logOf(ctx context.Context, id seq.SectionID) (*logs.Log, error) {
+	return t.logIf(ctx, id, t.guide.Quorum)
+}
+
+// logIf is logOf for a section that is owned already if quorum says so, which the keys of a batch ask once.
+func (t *Table) logIf(ctx context.Context, id seq.SectionID, quorum func() error) (*logs.Log, error) {
 	c := t.Section(id)
 	for {
 		c.mu.Lock()
@@ -46,7 +52,7 @@ func (t *Table) logOf(ctx context.Context, id seq.SectionID) (*logs.Log, error) 
 			return nil, t.guide.NotOwner(c.id, successor)
 		case Owned:
 			// Nothing would be answered before W stores are back, and be taken all the same.
-			return g, t.guide.Quorum()
+			return g, quorum()
 		case Acquiring, Sealed:
 		}
 		if err := t.guide.FailFast(); err != nil {
@@ -55,6 +61,7 @@ func (t *Table) logOf(ctx context.Context, id seq.SectionID) (*logs.Log, error) 
 		if err := t.await(ctx, c, changed); err != nil {
 			return nil, err
 		}
+		quorum = t.guide.Quorum
 	}
 }
 
@@ -68,7 +75,10 @@ func (t *Taking) settleLogged(ctx context.Context) {
 	for k, i := range t.pending {
 		ids[k] = t.space.SectionOf(t.keys.Places[i])
 	}
-	t.table.logged.find.AskAll(ctx, ids, func(k int, g *logs.Log) (logs.Ticket, error) { return t.gather(ctx, g, t.pending[k]) },
+	var at logs.Instant
+	quorum := sync.OnceValue(t.table.guide.Quorum)
+	find := logs.Finder(func(ctx context.Context, id seq.SectionID) (*logs.Log, error) { return t.table.logIf(ctx, id, quorum) })
+	find.AskAll(ctx, ids, func(k int, g *logs.Log) (logs.Ticket, error) { return t.gather(ctx, &at, g, t.pending[k]) },
 		func(k int, a exact.Answer, err error) {
 			i := t.pending[k]
 			if err != nil {
@@ -81,7 +91,7 @@ func (t *Taking) settleLogged(ctx context.Context) {
 }
 
 // gather has a log take the numbers of index i.
-func (t *Taking) gather(ctx context.Context, g *logs.Log, i int) (logs.Ticket, error) {
+func (t *Taking) gather(ctx context.Context, at *logs.Instant, g *logs.Log, i int) (logs.Ticket, error) {
 	var r Request
 	if i < len(t.requests) {
 		r = t.requests[i]
@@ -90,7 +100,7 @@ func (t *Taking) gather(ctx context.Context, g *logs.Log, i int) (logs.Ticket, e
 	if err := t.line.failed(c, uid); err != nil {
 		return logs.Ticket{}, err
 	}
-	ticket, err := g.Take(ctx, uid, uint32(t.count(i)), r.ID, r.Sent)
+	ticket, err := g.Take(ctx, at, uid, uint32(t.count(i)), r.ID, r.Sent)
 	if err != nil && !errors.Is(err, logs.ErrClosed) { // a closed log is followed by another one
 		t.ended(i, err)
 	}

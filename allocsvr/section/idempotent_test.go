@@ -21,14 +21,14 @@ func TestTheLogOfASectionEndsWithItsTenure(t *testing.T) {
 		o := newOwnedOf(t, seq.Space{Name: "orders", Sections: 1, Mode: seq.Exact})
 		log := o.c.log
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		if _, err := log.Take(ctx, 7, 1, "a", time.Time{}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := log.Take(ctx, &logs.Instant{}, 7, 1, "a", time.Time{}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: before its copy was read: got %v", name, err)
 		}
 		cancel()
 		end(o)
 		ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := log.Take(ctx, 7, 1, "a", time.Time{}); !errors.Is(err, logs.ErrClosed) {
+		if _, err := log.Take(ctx, &logs.Instant{}, 7, 1, "a", time.Time{}); !errors.Is(err, logs.ErrClosed) {
 			t.Errorf("%s: got %v, want %v", name, err, logs.ErrClosed)
 		}
 	}

@@ -102,7 +102,7 @@ func takeExact(b testing.TB, all []*logs.Log, uids int) {
 		uid := done
 		wait(b, some, func(g *logs.Log) (logs.Ticket, error) {
 			uid++
-			return g.Take(b.Context(), seq.UID(uid), 1, fmt.Sprintf("%016x", uid), time.Time{})
+			return g.Take(b.Context(), &logs.Instant{}, seq.UID(uid), 1, fmt.Sprintf("%016x", uid), time.Time{})
 		})
 		done += len(some)
 	}

@@ -5,13 +5,16 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/wire/storeclient"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/kit/harness"
 	"github.com/seqsvr/seqsvr/tests/kit/textlog"
+	"github.com/seqsvr/seqsvr/tests/robust/proxy"
 )
 
 // storeStates are the states of the stores that an AllocSvr shows.
@@ -81,4 +84,66 @@ func TestAnAllocSvrStartsThoughAStoreOfAnotherClusterAnswersAtOneAddress(t *test
 		t.Errorf("the log does not name the odd store: %s", text)
 	}
 	c.until("the state is shown", func() bool { return strings.Contains(c.storeStates(1), quorum.StateLeftOut) })
+}
+
+// A far store answers 400 ms after it is asked. The other two are W, and it catches up once it is near again.
+func TestAFarStoreSlowsNoTakeAndCatchesUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a cluster on disks")
+	}
+	const far, takes = 200 * time.Millisecond, 150
+	stores := harness.Stores(t, 3, seq.Space{Name: seq.DefaultSpace, Sections: 1}, seq.Space{Name: "orders", Sections: 1, Mode: seq.Exact})
+	c := &cluster{t: t, all: 2}
+	c.addAlloc("alloc-1", stores, slog.New(slog.DiscardHandler))
+	c.addAlloc("alloc-2", stores, slog.New(slog.DiscardHandler))
+	c.until("every section is served", func() bool { return c.served(0)+c.served(1) == c.all })
+	callers, err := client.New(t.Context(), client.Config{Addrs: c.addrs(), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer callers.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	take := func(want seq.Seq) {
+		if n, err := callers.Next(ctx, client.Key{Space: "orders", UID: 7}); err != nil || n != want {
+			t.Fatalf("got %d, %v, want %d", n, err, want)
+		}
+	}
+	take(1) // the stream of each store is open
+	for _, a := range c.allocs {
+		a.links[2].Set(proxy.Mode{Delay: far})
+	}
+	began := time.Now()
+	for n := range seq.Seq(takes) {
+		take(n + 2)
+	}
+	if took := time.Since(began); took > takes*far { // with the far store it would be twice that
+		t.Errorf("%d takes one after the other took %v: they wait for the far store", takes, took)
+	}
+	for _, a := range c.allocs {
+		a.links[2].Set(proxy.Mode{})
+	}
+	take(takes + 2)
+	last := func(addr string) (index uint64) {
+		store, err := storeclient.Dial(addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		if _, err := store.Dump(ctx, quorum.Ref{}, func(states []quorum.RegisterState) error {
+			for _, s := range states {
+				if s.Register == seq.SectionRegister(1) {
+					index = s.PayloadMax
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return index
+	}
+	c.until("the far store has what the others have", func() bool {
+		near := last(stores[0])
+		return near > takes && last(stores[2]) == near
+	})
 }
