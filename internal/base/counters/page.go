@@ -11,7 +11,7 @@ type Page struct {
 // Page reads the counters of at most the given number of blocks, beginning with the block of a UID. It
 // looks at every slot, and allocates memory only for its result.
 func (t *Table) Page(from uint64, blocks int) (p Page) {
-	least := make([]uint64, 0, blocks+1) // blocks by rising number, and one more
+	least := make([]uint64, 0, min(blocks, len(t.slots))+1) // blocks by rising number, and one more
 	for i := range t.slots {
 		s := &t.slots[i]
 		if s.where == 0 || s.block < from>>blockBits || len(least) > blocks && s.block > least[blocks] {
