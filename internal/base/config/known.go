@@ -24,7 +24,7 @@ var variables = variablesOf(`
 	max-in-work max-jump max-lease max-step max-stream-waits members mode name namespaces near-full pid-file policy pprof
 	r regions regions-ca regions-token-file resp resp-max-conns resp-max-pipeline sections space step stores supervise
 	timeout tls-ca tls-cert tls-key tls-plaintext trace-ca trace-endpoint trace-sample uid-memory unready-after w weight
-	tickets window worker-id worker-window zone zones
+	suspect-after tickets window worker-id worker-window zone zones
 	addr context tls-cluster token-file`)
 
 // others are read from the environment, and no flags.

@@ -63,7 +63,7 @@ func copyAt(t *testing.T, s *store) *exact.State {
 		for _, st := range states {
 			if st.Register == order {
 				var err error
-				if out, err = acceptor.CopyOf(st, seq.DefaultWindow.Milliseconds()); err != nil {
+				if out, err = acceptor.CopyOf(st, orders.Window.Milliseconds()); err != nil {
 					return err
 				}
 			}
@@ -100,7 +100,7 @@ func TestAReplacementBringsExactSectionsToWStores(t *testing.T) {
 	}
 	for _, st := range snap.States {
 		if st.Register == order {
-			if whole, err := acceptor.CopyOf(st, seq.DefaultWindow.Milliseconds()); err != nil || whole.Describe() != want {
+			if whole, err := acceptor.CopyOf(st, orders.Window.Milliseconds()); err != nil || whole.Describe() != want {
 				t.Errorf("a snapshot: got %v, %v, want %s", whole, err, want)
 			}
 		}
