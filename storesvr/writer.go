@@ -121,25 +121,23 @@ func (w *writer) close() error {
 // submit waits until the write is on disk. Any error but one of apply means that the
 // outcome is unknown.
 func (w *writer) submit(ctx context.Context, one *write) error {
-	one.ctx, one.done = ctx, make(chan struct{})
-	queue := w.queue
-	for {
-		select {
-		case queue <- one:
-			queue = nil // what is left is to wait
-		case <-one.done:
-			return one.err
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-w.failed:
-			return w.core.failure()
-		case <-w.quit:
-			return seq.ErrShuttingDown
-		}
+	one.done = make(chan struct{})
+	if err := w.enqueue(ctx, one); err != nil {
+		return err
+	}
+	select {
+	case <-one.done:
+		return one.err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.failed:
+		return w.core.failure()
+	case <-w.quit:
+		return seq.ErrShuttingDown
 	}
 }
 
-// enqueue hands over a write that has an answer. An error means that it was not taken.
+// enqueue hands over a write. An error means that it was not taken.
 func (w *writer) enqueue(ctx context.Context, one *write) error {
 	one.ctx = ctx
 	select {
