@@ -36,7 +36,11 @@ func newPinged(t *testing.T) *pinged {
 	clk := bubble.NewClock()
 	p := &pinged{dead: make(map[string]bool), strict: true}
 	p.pings = &pings{self: 0xa, clock: clk, silence: nodes.NewSilence(40 * time.Millisecond), log: slog.New(slog.DiscardHandler),
-		wanted: func() bool { return p.strict },
+		wanted: func() bool {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return p.strict
+		},
 		sessions: func() []quorum.SessionView {
 			until := clk.Now() + time.Second
 			return []quorum.SessionView{{Session: 0xa, Name: "a", Addr: "a", FreeAt: until}, {Session: 0xb, Name: "b", Addr: "b", FreeAt: until}, {Session: 0xc, Name: "c", Addr: "c", FreeAt: until}}

@@ -65,6 +65,7 @@ func spaceListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		s.Cluster = newestMapping(ctx, o, s)
 		rows := spaceRows(s)
 		return ui.Print(stdout, format, rows, func() *ui.Table {
 			t := ui.NewTable("space", "mode", "sections", "window", "tickets", "alloc", "key hash", "version", "state")
@@ -75,6 +76,23 @@ func spaceListCommand() *cobra.Command {
 		})
 	})
 	return cmd
+}
+
+// newestMapping returns the cluster as an AllocSvr describes it that knows a space that the mapping at hand
+// lacks: a router hears of a new space later than they.
+func newestMapping(ctx context.Context, o *Options, s *survey.Survey) *survey.Cluster {
+	for _, node := range s.Cluster.Table.Nodes {
+		for _, k := range s.Replies[node.Name].GetKeyHashes() {
+			if _, err := s.Cluster.Mapping.Space(k.GetSpace()); err == nil {
+				continue
+			}
+			if c, err := askRoutes(ctx, o, node.Addr); err == nil {
+				return c
+			}
+			break
+		}
+	}
+	return s.Cluster
 }
 
 // spaceRows returns the spaces and their key hashes on each AllocSvr that answers. It has the spaces of the

@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/seqsvr/seqsvr/internal/ops/survey"
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -44,6 +46,27 @@ func TestAnAllocatorThatHashesAsBeforeIsNamed(t *testing.T) {
 	n.status.KeyHashes[0].Version = 1
 	if out, err = call(t, "status", "--addr", n.addr); err != nil || !strings.HasPrefix(out, "HEALTHY") {
 		t.Errorf("restarted: %v, %s", err, out)
+	}
+}
+
+func TestASpaceThatTheRouterHasNotHeardOfIsListedWhole(t *testing.T) {
+	n := serve(t)
+	n.status.KeyHashes = []*pb.KeyHash{{Space: seq.DefaultSpace}, {Space: "orders"}}
+	router := serve(t)
+	router.routes.Routes = n.routes.GetRoutes()
+	mapping, err := seq.NewMapping(seq.Space{Name: seq.DefaultSpace, Sections: 8}, seq.Space{Name: "orders", Mode: seq.Strict, Sections: 4, Added: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.routes = &pb.RoutesReply{ClusterId: "test", Mapping: rpc.MappingToProto(mapping), Routes: proto.CloneOf(n.routes.GetRoutes()), RouteVersion: 8}
+	r := n.routes.Routes
+	for range 4 {
+		r.Owner, r.Standby, r.Standby2 = append(r.Owner, 0), append(r.Standby, -1), append(r.Standby2, -1)
+	}
+	out, err := call(t, "space", "list", "--addr", router.addr, "-o", "json")
+	var rows []spaceRow
+	if err != nil || json.Unmarshal([]byte(out), &rows) != nil || len(rows) != 2 || rows[0].Mode != seq.Strict || rows[0].Sections != 4 || !rows[0].Added {
+		t.Errorf("list: %v, %s", err, out)
 	}
 }
 
