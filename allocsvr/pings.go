@@ -96,7 +96,7 @@ func (p *pings) run(ctx context.Context) error {
 				delete(stops, id)
 			}
 		}
-		silent := p.look(ctx, others, now, now-last > 3*pingTick)
+		silent := p.look(ctx, others, now, now-last-pingTick)
 		if !maps.Equal(silent, told) {
 			told = silent
 			p.suspect(silent)
@@ -158,12 +158,13 @@ func answered(err error) bool {
 	return true
 }
 
-// look returns the nodes that are silent, with their sessions. late says that this node was itself late.
-func (p *pings) look(ctx context.Context, others map[seq.Session]quorum.SessionView, now time.Duration, late bool) map[string]seq.Session {
+// look returns the nodes that are silent, with their sessions. late is for how long this
+// node stood still itself.
+func (p *pings) look(ctx context.Context, others map[seq.Session]quorum.SessionView, now, late time.Duration) map[string]seq.Session {
 	p.mu.Lock()
 	p.silence.Forget(func(id seq.Session) bool { _, ok := others[id]; return ok })
-	if late {
-		p.silence.Late(now)
+	if late > pingTick {
+		p.silence.Late(late, now)
 	}
 	all, fresh := p.silence.Quiet(now)
 	p.mu.Unlock()

@@ -24,6 +24,7 @@ import (
 type group struct {
 	t     *testing.T
 	sets  []*cluster
+	mu    sync.Mutex   // guards sets[0] against nodes that ask while it is replaced
 	down  atomic.Bool  // the root does not answer other Sets
 	asked atomic.Int64 // times that the root was
 	// restored is true if the root's map is from a backup and not settled.
@@ -70,7 +71,7 @@ func (r rootOf) Ask(ctx context.Context, w namespaces.AllotmentRequest) ([]byte,
 		others = append(others, fmt.Sprint(i+1))
 	}
 	var err error
-	for _, n := range r.g.sets[0].all() {
+	for _, n := range r.g.root().all() {
 		if n.dead() {
 			continue
 		}
@@ -80,6 +81,13 @@ func (r rootOf) Ask(ctx context.Context, w namespaces.AllotmentRequest) ([]byte,
 		}
 	}
 	return nil, err
+}
+
+// root returns the root Set. Nodes ask it from goroutines of their own.
+func (g *group) root() *cluster {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.sets[0]
 }
 
 // dead reports whether the node was killed or has left.

@@ -24,7 +24,10 @@ func (c *cluster) backup() (out []quorum.RegisterState) {
 // restore kills the root's node, and replaces the root's stores by stores restored from the backup.
 func (g *group) restore(backup []quorum.RegisterState, old *node) {
 	old.kill()
-	g.sets[0] = restoredFrom(g.t, g.sets[0], backup)
+	restored := restoredFrom(g.t, g.sets[0], backup)
+	g.mu.Lock()
+	g.sets[0] = restored
+	g.mu.Unlock()
 	g.pass(10 * time.Second) // as the floors of a restored era have everybody wait
 	g.restored.Store(true)
 }

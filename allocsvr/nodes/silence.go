@@ -3,18 +3,12 @@ package nodes
 import (
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/base/wake"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-const (
-	// PingEvery is the pause between two pings of a node.
-	PingEvery = 20 * time.Millisecond
-	// usuals is the factor by which an answer must be later than usual before its node counts as silent.
-	usuals = 3
-	// mostFalse is the number of false suspicions in a minute after which a node is given twice as long.
-	mostFalse = 3
-	falseFor  = time.Minute
-)
+// PingEvery is the pause between two pings of a node.
+const PingEvery = 20 * time.Millisecond
 
 // Silence judges by pings which other nodes are silent. It is pure: time comes in as an argument. The caller
 // serialises.
@@ -25,11 +19,10 @@ type Silence struct {
 
 // hearing is what was heard of one session.
 type hearing struct {
-	asked  bool
-	since  time.Duration   // with asked: when the oldest ping was sent that has no answer
-	usual  time.Duration   // the longest answer took so long; it fades with each shorter answer
-	silent bool            // as Quiet told
-	wrong  []time.Duration // when it was silent and was heard again, in the last minute
+	asked    bool
+	since    time.Duration // with asked: when the oldest ping was sent that has no answer
+	silent   bool          // as Quiet told
+	patience wake.Patience
 }
 
 // NewSilence makes a Silence that gives each node at least so long to answer.
@@ -40,7 +33,7 @@ func NewSilence(least time.Duration) *Silence {
 func (s *Silence) of(session seq.Session) *hearing {
 	h := s.peers[session]
 	if h == nil {
-		h = &hearing{}
+		h = &hearing{patience: wake.Patience{Least: s.least}}
 		s.peers[session] = h
 	}
 	return h
@@ -57,10 +50,10 @@ func (s *Silence) Sent(session seq.Session, now time.Duration) {
 func (s *Silence) Heard(session seq.Session, now time.Duration) (wrongly bool) {
 	h := s.of(session)
 	if h.asked {
-		h.usual = max(now-h.since, h.usual-h.usual/32)
+		h.patience.Answered(now - h.since)
 	}
 	if wrongly = h.silent; wrongly {
-		h.wrong = append(h.wrong, now)
+		h.patience.Wrong(now)
 	}
 	h.asked, h.silent = false, false
 	return wrongly
@@ -72,12 +65,12 @@ func (s *Silence) Spare(session seq.Session, now time.Duration) {
 	h.since, h.silent = now, false
 }
 
-// Late gives all sessions as long again that are not silent yet: this node itself was late, and may have
-// answers that it has not read.
-func (s *Silence) Late(now time.Duration) {
+// Late notes that this node itself stood still for so long, and may have answers that it has not read. That
+// time counts for no session that is not silent yet.
+func (s *Silence) Late(by, now time.Duration) {
 	for _, h := range s.peers {
 		if !h.silent {
-			h.since = now
+			h.since = min(h.since+by, now)
 		}
 	}
 }
@@ -91,24 +84,16 @@ func (s *Silence) Forget(live func(seq.Session) bool) {
 	}
 }
 
-// patience returns how long the session has to answer.
-func (s *Silence) patience(h *hearing, now time.Duration) time.Duration {
-	for len(h.wrong) > 0 && now-h.wrong[0] >= falseFor {
-		h.wrong = h.wrong[1:]
-	}
-	return max(s.least, usuals*h.usual) << min(len(h.wrong)/mostFalse, 8)
-}
-
 // Hears reports whether the session answers, as far as is known.
 func (s *Silence) Hears(session seq.Session, now time.Duration) bool {
 	h := s.peers[session]
-	return h != nil && (!h.asked || now-h.since < s.patience(h, now))
+	return h != nil && (!h.asked || now-h.since < h.patience.At(now))
 }
 
 // Quiet returns the sessions that are silent now, and which of them were not when it was asked last.
 func (s *Silence) Quiet(now time.Duration) (all, fresh []seq.Session) {
 	for id, h := range s.peers {
-		if !h.asked || now-h.since < s.patience(h, now) {
+		if !h.asked || now-h.since < h.patience.At(now) {
 			continue
 		}
 		all = append(all, id)

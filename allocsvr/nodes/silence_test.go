@@ -74,7 +74,7 @@ func TestAfterThreeFalseSuspicionsInAMinuteANodeHasTwiceAsLong(t *testing.T) {
 		}
 		now += want
 	}
-	now = answered(s, a, now+falseFor, ms, 300)
+	now = answered(s, a, now+time.Minute, ms, 300)
 	s.Sent(a, now)
 	if all, _ := quiet(s, now+40*ms); all != 1 {
 		t.Error("suspicions of a minute ago still count")
@@ -86,9 +86,17 @@ func TestANodeThatIsLateItselfOrIsToldOfAnswersSuspectsNoOther(t *testing.T) {
 	s.Sent(a, time.Hour)
 	s.Sent(b, time.Hour)
 	now := time.Hour + 100*ms
-	s.Late(now)
+	s.Late(70*ms, now)
 	if all, _ := quiet(s, now); all != 0 {
 		t.Error("suspects others after it was late itself")
+	}
+	if all, _ := quiet(s, now+10*ms-1); all != 0 {
+		t.Error("the time in which it stood still itself counts")
+	}
+	s.Sent(b, now)
+	s.Late(time.Hour, now) // longer than the ping is under way
+	if all, _ := quiet(s, now+40*ms-1); all != 0 {
+		t.Error("it stood still for longer than the ping is under way, and that counts")
 	}
 	now += 40 * ms
 	s.Spare(b, now)

@@ -40,12 +40,12 @@ var preemptMutants = []mutant{
 		{"last.from == holder && p.now-last.at < p.o.lease {\n", "last.from == holder && p.now < last.at {\n"}}},
 	{rule: "preempt-standby", name: "a section is handed back to a silent node", file: "allocsvr/owner/give.go", in: []string{"allocsvr"}, edits: []edit{
 		{" && !g.suspects(owner.Name)", ""}}},
-	{rule: "silence", name: "one late answer makes a node silent", file: "allocsvr/nodes/silence.go", in: []string{"allocsvr/nodes"}, edits: []edit{
-		{"	return max(s.least, usuals*h.usual) << ", "	return s.least << "}}},
-	{rule: "silence", name: "false suspicions give a node no more time", file: "allocsvr/nodes/silence.go", in: []string{"allocsvr/nodes"}, edits: []edit{
-		{"min(len(h.wrong)/mostFalse, 8)", "min(len(h.wrong)/mostFalse, 0)"}}},
+	{rule: "silence", name: "one late answer makes a node silent", file: "internal/base/wake/patience.go", in: []string{"allocsvr/nodes"}, edits: []edit{
+		{"	return max(p.Least, usuals*p.usual) << ", "	return p.Least << "}}},
+	{rule: "silence", name: "false suspicions give a node no more time", file: "internal/base/wake/patience.go", in: []string{"allocsvr/nodes"}, edits: []edit{
+		{"min(len(p.wrong)/mostFalse, 8)", "min(len(p.wrong)/mostFalse, 0)"}}},
 	{rule: "silence", name: "a later ping makes a node younger", file: "allocsvr/nodes/silence.go", in: []string{"allocsvr/nodes"}, edits: []edit{
 		{"	if h := s.of(session); !h.asked {\n", "	if h := s.of(session); true {\n"}}},
 	{rule: "silence", name: "a node that was late itself suspects others", file: "allocsvr/nodes/silence.go", in: []string{"allocsvr/nodes"}, edits: []edit{
-		{"		if !h.silent {\n			h.since = now\n", "		if h.silent {\n			h.since = now\n"}}},
+		{"			h.since = min(h.since+by, now)\n", "			h.since = max(h.since, now-by)\n"}}},
 }

@@ -55,6 +55,7 @@ func New(cfg Config) (*Caller, error) {
 	}
 	c.table.Begin()
 	c.tasks.Go(c.sweepLoop)
+	c.tasks.Go(c.listenLoop)
 	return c, nil
 }
 

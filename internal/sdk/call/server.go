@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -11,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/seqsvr/seqsvr/internal/base/wake"
 	"github.com/seqsvr/seqsvr/internal/sdk/route"
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
@@ -33,6 +36,7 @@ type Server struct {
 	idsHealth health
 	large     *semaphore.Weighted // of the keys of calls of more than maxQueued
 	streams   *stream.Pair
+	asking    atomic.Bool // whether it is there
 }
 
 // peer is the connection to a server; nil if there is no server.
@@ -217,5 +221,52 @@ func (c *Caller) sweepLoop() {
 				s.streams.Sweep(now)
 			}
 		}
+	}
+}
+
+// listenEvery is the time between two passes of listenLoop where a space is strict or exact.
+const listenEvery = 10 * time.Millisecond
+
+// listenLoop finds servers that owe answers for keys of strict and exact spaces and say nothing.
+func (c *Caller) listenLoop() {
+	var all []*route.Server
+	last := time.Now()
+	for pause := listenEvery; wake.Sleep(c.ctx, pause); {
+		now := time.Now()
+		v := c.table.View()
+		if v == nil || !slices.ContainsFunc(v.Mapping.Spaces, func(s seq.Space) bool { return s.Mode.Leaseless() }) {
+			pause, last = sweepEvery, now
+			continue
+		}
+		late := now.Sub(last) - pause
+		pause, last = listenEvery, now
+		all = c.table.Servers(all[:0])
+		for _, one := range all {
+			s := peer(one)
+			if late > listenEvery {
+				s.streams.Late(late)
+			}
+			s.listen(now)
+		}
+	}
+}
+
+// listen asks a server that owes answers for keys of strict and exact spaces whether it is there. If it is
+// not, the standbys are asked for these keys: they take over without waiting for a lease.
+func (s *Server) listen(now time.Time) {
+	doubt, silent := s.streams.Owing(now)
+	if silent {
+		s.streams.GiveUp()
+	}
+	if doubt && s.asking.CompareAndSwap(false, true) {
+		s.c.tasks.Go(func() {
+			defer s.asking.Store(false)
+			ctx, cancel := context.WithTimeout(s.c.ctx, s.c.cfg.AttemptTimeout)
+			defer cancel()
+			if s.askQuorum(ctx) != errSilent {
+				s.streams.Heard(time.Now())
+				s.Answered()
+			}
+		})
 	}
 }

@@ -30,6 +30,8 @@ type batch struct {
 	rest *batch
 	late bool
 
+	leaseless bool // a group is of a strict or exact space
+
 	mu        sync.Mutex // guards ordered and delivered once the batch is on its way
 	ordered   []Ordered  // keys whose callers do not wait; they are told by deliver
 	delivered bool
@@ -126,6 +128,7 @@ func (b *batch) groupOf(space *seq.Space, named bool) int {
 			uids = b.one[0].uids
 		}
 		b.groups = append(b.groups, group{space: space, named: named, uids: uids})
+		b.leaseless = b.leaseless || space.Mode.Leaseless()
 	}
 	return k
 }
@@ -161,7 +164,7 @@ func millis(d time.Duration) uint32 {
 
 // split makes the rest of a batch, before its answer comes: each key has its slot there too.
 func (b *batch) split() *batch {
-	rest := &batch{n: b.n, sent: b.sent, link: b.link, done: make(chan struct{}), late: true}
+	rest := &batch{n: b.n, sent: b.sent, link: b.link, done: make(chan struct{}), late: true, leaseless: b.leaseless}
 	rest.groups = make([]group, len(b.groups))
 	for i := range b.groups {
 		rest.groups[i] = group{space: b.groups[i].space, n: b.groups[i].n}

@@ -49,11 +49,13 @@ type Pair struct {
 	server  Server
 	streams [2]*stream
 	balance balance
+
+	listening listening
 }
 
 // NewPair makes the streams to a server. They open with the first key.
 func NewPair(cfg *Config, to Server) *Pair {
-	p := &Pair{cfg: cfg, server: to}
+	p := &Pair{cfg: cfg, server: to, listening: newListening()}
 	p.balance.born = time.Now()
 	for i := range p.streams {
 		p.streams[i] = newStream(p, &p.balance.load[i])

@@ -107,17 +107,19 @@ func (s *stream) receive(out *link) {
 func (s *stream) complete(id uint64, parts bool) (b *batch, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	now, took := time.Now(), time.Duration(0)
 	if b = s.unanswered[id]; b != nil {
-		now := time.Now()
 		s.pair.balance.age(now)
 		s.remove(id, b)
 		if !b.late {
-			s.pace.replied(now.Sub(b.sent), now)
+			took = now.Sub(b.sent)
+			s.pace.replied(took, now)
 		}
 		if parts {
 			s.unanswered[id] = b.split()
 		}
 	}
+	s.pair.listening.heard(now, took)
 	return b, s.waiting > 0
 }
 

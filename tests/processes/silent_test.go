@@ -1,0 +1,65 @@
+package processes
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/lab/localcluster"
+	"github.com/seqsvr/seqsvr/seq"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
+)
+
+// The lease is so long that only a preemption can end before it does.
+func TestWhatASilentNodeHasOfStrictAndExactSpacesIsServedBeforeItsLeaseEnds(t *testing.T) {
+	const lease = 10 * time.Second
+	c := start(t, func(cfg *localcluster.Config) {
+		cfg.Lease = lease
+		cfg.Spaces = []string{"live:mode=strict,sections=16", "orders:mode=exact,window=10m,sections=16"}
+		cfg.Args = map[localcluster.Role][]string{localcluster.RoleAlloc: {"--suspect-after", "200ms"}}
+	})
+	sdk, err := client.New(harness.Within(t), client.Config{Addrs: c.Addrs(localcluster.RoleAlloc), Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sdk.Close() })
+	last := map[seq.Key]seq.Seq{}
+	take := func(when string) {
+		t.Helper()
+		for uid := seq.UID(0); uid < 32*(1<<seq.BlockBits); uid += (1 << seq.BlockBits) { // sections in turn
+			for _, space := range []string{"live", "orders"} {
+				key := seq.Key{Space: space, UID: uid}
+				n, err := sdk.Next(harness.Within(t), key)
+				if err != nil || n <= last[key] || space == "orders" && n != last[key]+1 {
+					t.Fatalf("%s: %v after %d: got %d, %v", when, key, last[key], n, err)
+				}
+				last[key] = n
+			}
+		}
+	}
+	take("at first")
+	owner := c.Process("alloc-1")
+	if err := owner.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	take("while a node stands still")
+	waits := false
+	for uid := seq.UID(0); uid < 32*(1<<seq.BlockBits) && !waits; uid += (1 << seq.BlockBits) {
+		ctx, cancel := context.WithTimeout(t.Context(), lease/10)
+		_, err := sdk.Next(ctx, seq.Key{UID: uid})
+		cancel()
+		waits = err != nil
+	}
+	if !waits {
+		t.Error("all sections of the ordinary space were served before a lease ended")
+	}
+	if err := owner.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	take("when it runs again")
+	harness.Until(t, "the preemption is among the events", func() bool {
+		return strings.Contains(run(t, "seqctl", "events", "--addr", c.GRPC()).Stdout, "preempt")
+	})
+}
