@@ -158,14 +158,12 @@ func answered(err error) bool {
 	return true
 }
 
-// look returns the nodes that are silent, with their sessions. late is for how long this
-// node stood still itself.
+// look returns the nodes that are silent, with their sessions. late is by how much this
+// node runs later than it wanted to.
 func (p *pings) look(ctx context.Context, others map[seq.Session]quorum.SessionView, now, late time.Duration) map[string]seq.Session {
 	p.mu.Lock()
 	p.silence.Forget(func(id seq.Session) bool { _, ok := others[id]; return ok })
-	if late > pingTick {
-		p.silence.Late(late, now)
-	}
+	p.silence.Ran(late, now)
 	all, fresh := p.silence.Quiet(now)
 	p.mu.Unlock()
 	for _, id := range fresh {

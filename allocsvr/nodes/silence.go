@@ -7,14 +7,20 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// PingEvery is the pause between two pings of a node.
-const PingEvery = 20 * time.Millisecond
+const (
+	// PingEvery is the pause between two pings of a node.
+	PingEvery = 20 * time.Millisecond
+	// known is the number of answers after which it is known how long a session usually takes. Before, it is
+	// not silent: a process that starts is slow.
+	known = 25
+)
 
 // Silence judges by pings which other nodes are silent. It is pure: time comes in as an argument. The caller
 // serialises.
 type Silence struct {
 	least time.Duration
 	peers map[seq.Session]*hearing
+	own   wake.Patience // of this node: how late it runs itself
 }
 
 // hearing is what was heard of one session.
@@ -22,6 +28,7 @@ type hearing struct {
 	asked    bool
 	since    time.Duration // with asked: when the oldest ping was sent that has no answer
 	silent   bool          // as Quiet told
+	answers  int
 	patience wake.Patience
 }
 
@@ -50,6 +57,7 @@ func (s *Silence) Sent(session seq.Session, now time.Duration) {
 func (s *Silence) Heard(session seq.Session, now time.Duration) (wrongly bool) {
 	h := s.of(session)
 	if h.asked {
+		h.answers++
 		h.patience.Answered(now - h.since)
 	}
 	if wrongly = h.silent; wrongly {
@@ -65,12 +73,14 @@ func (s *Silence) Spare(session seq.Session, now time.Duration) {
 	h.since, h.silent = now, false
 }
 
-// Late notes that this node itself stood still for so long, and may have answers that it has not read. That
-// time counts for no session that is not silent yet.
-func (s *Silence) Late(by, now time.Duration) {
+// Ran notes that this node runs now, so much later than it wanted to. It may have answers that it has not
+// read, so that time counts for no session that is not silent yet. And while it runs late itself, all have
+// longer: what keeps it from running may keep them.
+func (s *Silence) Ran(late, now time.Duration) {
+	s.own.Answered(late)
 	for _, h := range s.peers {
 		if !h.silent {
-			h.since = min(h.since+by, now)
+			h.since = min(h.since+late, now)
 		}
 	}
 }
@@ -84,16 +94,21 @@ func (s *Silence) Forget(live func(seq.Session) bool) {
 	}
 }
 
+// patience returns how long the session has.
+func (s *Silence) patience(h *hearing, now time.Duration) time.Duration {
+	return h.patience.At(now) + s.own.At(now)
+}
+
 // Hears reports whether the session answers, as far as is known.
 func (s *Silence) Hears(session seq.Session, now time.Duration) bool {
 	h := s.peers[session]
-	return h != nil && (!h.asked || now-h.since < h.patience.At(now))
+	return h != nil && (!h.asked || now-h.since < s.patience(h, now))
 }
 
 // Quiet returns the sessions that are silent now, and which of them were not when it was asked last.
 func (s *Silence) Quiet(now time.Duration) (all, fresh []seq.Session) {
 	for id, h := range s.peers {
-		if !h.asked || now-h.since < h.patience.At(now) {
+		if !h.asked || h.answers < known || now-h.since < s.patience(h, now) {
 			continue
 		}
 		all = append(all, id)

@@ -56,6 +56,35 @@ func TestANodeThatWasSlowOnceIsGivenLessTimeAgain(t *testing.T) {
 	}
 }
 
+func TestWhileANodeRunsLateItselfOthersHaveLonger(t *testing.T) {
+	s := NewSilence(40 * ms)
+	now := answered(s, a, time.Hour, ms, known)
+	s.Sent(a, now)
+	for range 100 {
+		s.Ran(20*ms, now)
+	}
+	if all, _ := quiet(s, now+100*ms-1); all != 0 {
+		t.Error("silent, while this node runs 20 ms late")
+	}
+	for range 100 {
+		s.Ran(0, now)
+	}
+	if all, _ := quiet(s, now+41*ms); all != 1 {
+		t.Error("not silent, and this node runs on time again")
+	}
+}
+
+func TestANodeIsNotSilentBeforeItIsKnownHowLongItUsuallyTakes(t *testing.T) {
+	for answers, want := range map[int]int{0: 0, known - 1: 0, known: 1} {
+		s := NewSilence(40 * ms)
+		now := answered(s, a, time.Hour, ms, answers)
+		s.Sent(a, now)
+		if all, _ := quiet(s, now+time.Minute); all != want {
+			t.Errorf("after %d answers: %d are silent, want %d", answers, all, want)
+		}
+	}
+}
+
 func TestAfterThreeFalseSuspicionsInAMinuteANodeHasTwiceAsLong(t *testing.T) {
 	s := NewSilence(40 * ms)
 	now := time.Hour
@@ -83,10 +112,15 @@ func TestAfterThreeFalseSuspicionsInAMinuteANodeHasTwiceAsLong(t *testing.T) {
 
 func TestANodeThatIsLateItselfOrIsToldOfAnswersSuspectsNoOther(t *testing.T) {
 	s := NewSilence(40 * ms)
+	answered(s, a, time.Hour/2, ms, known)
+	answered(s, b, time.Hour/2, ms, known)
 	s.Sent(a, time.Hour)
 	s.Sent(b, time.Hour)
 	now := time.Hour + 100*ms
-	s.Late(70*ms, now)
+	s.Ran(70*ms, now)
+	for range 100 {
+		s.Ran(0, now)
+	}
 	if all, _ := quiet(s, now); all != 0 {
 		t.Error("suspects others after it was late itself")
 	}
@@ -94,11 +128,14 @@ func TestANodeThatIsLateItselfOrIsToldOfAnswersSuspectsNoOther(t *testing.T) {
 		t.Error("the time in which it stood still itself counts")
 	}
 	s.Sent(b, now)
-	s.Late(time.Hour, now) // longer than the ping is under way
+	s.Ran(time.Hour, now) // longer than the ping is under way
+	for range 300 {
+		s.Ran(0, now)
+	}
 	if all, _ := quiet(s, now+40*ms-1); all != 0 {
 		t.Error("it stood still for longer than the ping is under way, and that counts")
 	}
-	now += 40 * ms
+	now += 41 * ms
 	s.Spare(b, now)
 	if all, _ := quiet(s, now); all != 1 || s.Hears(a, now) || !s.Hears(b, now) {
 		t.Errorf("%d are silent, want a alone", all)

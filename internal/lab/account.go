@@ -47,7 +47,7 @@ func (d *drill) accounts(ctx context.Context, sc Scenario) (*Account, error) {
 	}
 	handed, lapses := uint64(0), uint64(0)
 	for _, n := range d.Role(alloc) {
-		r, err := d.survey.status(ctx, n.Name)
+		r, err := d.survey.status(ctx, n.Name, true)
 		if err != nil {
 			return nil, fmt.Errorf("numbers of %s: %w", n.Name, err)
 		}

@@ -89,6 +89,9 @@ func Drill(ctx context.Context, c *Cluster, sc Scenario, cfg DrillConfig) (*Resu
 	if err := d.steady(ctx, d.survey.healthy); err != nil {
 		return nil, err
 	}
+	if err := rest(ctx, surveyEvery); err != nil { // until what the look cost is over
+		return nil, err
+	}
 	return d.play(ctx, sc)
 }
 
@@ -198,7 +201,7 @@ func (d *drill) even(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	status, err := d.survey.status(ctx, first)
+	status, err := d.survey.status(ctx, first, true)
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,7 @@ import (
 	"github.com/seqsvr/seqsvr/sets"
 )
 
-// Pauses of the survey. A status makes its node read every section from the stores,
-// so it is asked for seldom: the moments in it are exact all the same.
+// Pauses of the survey. The moments in a status are exact however seldom it is asked for.
 const (
 	surveyEvery   = 400 * time.Millisecond
 	surveyTimeout = 5 * time.Second
@@ -55,11 +54,12 @@ func (s *survey) close() {
 	}
 }
 
-// status is one node's view.
-func (s *survey) status(ctx context.Context, node string) (*pb.StatusReply, error) {
+// status is one node's view. A brief one leaves out what the node would have to read from the stores: every
+// section.
+func (s *survey) status(ctx context.Context, node string, brief bool) (*pb.StatusReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, surveyTimeout)
 	defer cancel()
-	reply, err := pb.NewAdminClient(s.conns[node]).Status(ctx, &pb.StatusRequest{})
+	reply, err := pb.NewAdminClient(s.conns[node]).Status(ctx, &pb.StatusRequest{Brief: brief})
 	if err == nil {
 		s.note(reply)
 	}
@@ -128,7 +128,7 @@ func (s *survey) follow(ctx context.Context) {
 			if n.Name == s.victim() {
 				continue
 			}
-			if _, err := s.status(ctx, n.Name); err == nil || ctx.Err() != nil {
+			if _, err := s.status(ctx, n.Name, true); err == nil || ctx.Err() != nil {
 				break
 			}
 		}
@@ -194,11 +194,11 @@ func (s *survey) table(ctx context.Context) (*seq.RouteTable, *seq.Space, error)
 	return best, space, err
 }
 
-// healthy is nil if every node answers, serves and counts all others as alive, and no
+// healthy is nil if every node answers, serves and counts all others as alive, and by the first node no
 // section is without an owner; else ErrUnhealthy with the first thing that is wrong.
 func (s *survey) healthy(ctx context.Context) error {
-	for _, n := range s.allocs {
-		r, err := s.status(ctx, n.Name)
+	for i, n := range s.allocs {
+		r, err := s.status(ctx, n.Name, i > 0)
 		switch {
 		case err != nil:
 			return fmt.Errorf("%w: %s: %w", ErrUnhealthy, n.Name, err)

@@ -78,11 +78,13 @@ func (s *Scene) served(ctx context.Context, away ...string) error {
 		return nil
 	}
 	return s.until(ctx, surveyEvery, func(ctx context.Context) error {
+		asked := false // which sections have owners, which is the same at each
 		for _, n := range s.Role(alloc) {
 			if slices.Contains(away, n.Name) {
 				continue
 			}
-			r, err := s.drill.survey.status(ctx, n.Name)
+			r, err := s.drill.survey.status(ctx, n.Name, asked)
+			asked = true
 			switch {
 			case err != nil:
 				return fmt.Errorf("%s: %w", n.Name, err)
@@ -135,7 +137,7 @@ func (s *Scene) emptied(ctx context.Context, name string) error {
 		return nil
 	}
 	err := s.until(ctx, surveyEvery, func(ctx context.Context) error {
-		r, err := s.drill.survey.status(ctx, name)
+		r, err := s.drill.survey.status(ctx, name, true)
 		if err == nil && r.GetSectionsOwned() > 0 {
 			err = fmt.Errorf("%w: %s, %d", errOwns, name, r.GetSectionsOwned())
 		}

@@ -41,11 +41,25 @@ var preemptMutants = []mutant{
 	{rule: "preempt-standby", name: "a section is handed back to a silent node", file: "allocsvr/owner/give.go", in: []string{"allocsvr"}, edits: []edit{
 		{" && !g.suspects(owner.Name)", ""}}},
 	{rule: "silence", name: "one late answer makes a node silent", file: "internal/base/wake/patience.go", in: []string{"allocsvr/nodes"}, edits: []edit{
-		{"	return max(p.Least, usuals*p.usual) << ", "	return p.Least << "}}},
+		{"	return max(p.Least, usuals*p.usual, p.usual+4*p.deviation) << ", "	return p.Least << "}}},
 	{rule: "silence", name: "false suspicions give a node no more time", file: "internal/base/wake/patience.go", in: []string{"allocsvr/nodes"}, edits: []edit{
 		{"min(len(p.wrong)/mostFalse, 8)", "min(len(p.wrong)/mostFalse, 0)"}}},
+	{rule: "silence", name: "a node that starts is silent", file: "allocsvr/nodes/silence.go", in: []string{"allocsvr/nodes"}, edits: []edit{
+		{"		if !h.asked || h.answers < known || ", "		if !h.asked || "}}},
+	{rule: "sdk-listens", name: "keys of an ordinary space are given up as well", file: "internal/sdk/stream/silence.go", in: []string{"internal/sdk/stream"}, edits: []edit{
+		{"leaseless := func(b *batch) bool { return b.leaseless }", "leaseless := func(b *batch) bool { return b != nil }"}}},
+	{rule: "sdk-listens", name: "a word of the server is no word", file: "internal/sdk/stream/silence.go", in: []string{"internal/sdk/stream"}, edits: []edit{
+		{"	if l.word.After(since) {\n", "	if since.After(l.word) {\n"}}},
+	{rule: "sdk-listens", name: "a server that was never heard is silent", file: "internal/sdk/stream/silence.go", in: []string{"internal/sdk/stream"}, edits: []edit{
+		{"	if since.IsZero() || l.word.IsZero() {\n", "	if since.IsZero() {\n"}}},
+	{rule: "sdk-listens", name: "the time in which the process stood still counts", file: "internal/sdk/stream/silence.go", in: []string{"internal/sdk/stream"}, edits: []edit{
+		{"now.Sub(since)-l.late", "now.Sub(since)"}}},
+	{rule: "sdk-listens", name: "a false suspicion gives a server no more time", file: "internal/sdk/stream/silence.go", in: []string{"internal/sdk/stream"}, edits: []edit{
+		{"		l.patience.Wrong(now.Sub(l.born))\n", ""}}},
 	{rule: "silence", name: "a later ping makes a node younger", file: "allocsvr/nodes/silence.go", in: []string{"allocsvr/nodes"}, edits: []edit{
 		{"	if h := s.of(session); !h.asked {\n", "	if h := s.of(session); true {\n"}}},
 	{rule: "silence", name: "a node that was late itself suspects others", file: "allocsvr/nodes/silence.go", in: []string{"allocsvr/nodes"}, edits: []edit{
-		{"			h.since = min(h.since+by, now)\n", "			h.since = max(h.since, now-by)\n"}}},
+		{"			h.since = min(h.since+late, now)\n", "			h.since = max(h.since, now-late)\n"}}},
+	{rule: "silence", name: "a node that runs late gives others no more time", file: "allocsvr/nodes/silence.go", in: []string{"allocsvr/nodes"}, edits: []edit{
+		{"h.patience.At(now) + s.own.At(now)", "h.patience.At(now)"}}},
 }
