@@ -23,7 +23,7 @@ func document(t *testing.T) string {
 	return string(text)
 }
 
-// statements are those of the document.
+// statements has the SQL of the document.
 type statements struct {
 	table, key                string // made once, and for each key
 	lock                      string
