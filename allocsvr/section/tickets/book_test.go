@@ -222,8 +222,13 @@ func TestTicketsOfNumbersThatWereNeverAssignedAreForgotten(t *testing.T) {
 	next.Begin(9, func(uid uint64) uint64 { return map[uint64]uint64{7: 6}[uid] })
 	wantMark(t, next, 7, 6, 1, 4, 0)
 	next.Open(7, 7, 7, 70, 1, life) // another request
-	if err := next.End(7, 7, 70, 2); err != nil {
-		t.Error(err)
+	for _, one := range [][2]uint64{{7, 70}, {5, 50}} {
+		if err := next.End(7, one[0], one[1], 2); err != nil {
+			t.Error(err)
+		}
 	}
-	wantMark(t, next, 8, 0, 1, 0, 0)
+	wantMark(t, next, 7, 7, 2, 7, 0)
+	if next.Len() != 0 {
+		t.Errorf("%d UIDs have open tickets, want none", next.Len())
+	}
 }
