@@ -119,6 +119,7 @@ func (t *Taking) ended(i int, err error) {
 
 // got takes the answer of index i in.
 func (t *Taking) got(i int, a exact.Answer) {
+	t.table.changed(t.table.Section(t.space.SectionOf(t.keys.Places[i])), t.keys.UIDs[i])
 	t.out.First[i], t.out.Last[i] = a.First, a.First+uint64(a.Count)-1
 	if a.Replayed {
 		if t.out.Replayed == nil {

@@ -73,6 +73,7 @@ func (t *Taking) revoke(i int, id uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state == Owned && c.book.Revoke(uint64(t.keys.UIDs[i]), id) {
+		c.moved(uint64(t.keys.UIDs[i]))
 		t.table.tickets.Cancelled.Add(1)
 	}
 }
@@ -85,6 +86,7 @@ func (t *Table) End(ctx context.Context, space *seq.Space, keys seq.Counters, en
 			if err := c.book.End(uint64(uid), ended[i].First, ended[i].ID, t.clock.Now()); err != nil {
 				return true, fmt.Errorf("%s: ticket of %d: %w", keys.At(i), ended[i].First, err)
 			}
+			c.moved(uint64(uid))
 			return true, nil
 		})
 		switch {
@@ -103,14 +105,22 @@ func (t *Table) End(ctx context.Context, space *seq.Space, keys seq.Counters, en
 func (t *Table) Marks(ctx context.Context, space *seq.Space, keys seq.Counters) ([]Mark, []Fault) {
 	out := make([]Mark, len(keys.UIDs))
 	faults := t.read(ctx, space, keys, func(i int, c *Section) {
-		m, uid := &out[i], uint64(keys.UIDs[i])
-		m.Last, _ = c.table.Get(uid)
-		m.Value, m.Fence, m.Unknown = c.book.Mark(uid, m.Last, t.clock.Now())
+		out[i] = c.markOf(uint64(keys.UIDs[i]), t.clock.Now())
 	})
 	for _, f := range faults {
 		out[f.Index] = Mark{}
 	}
 	return out, faults
+}
+
+// markOf reads the mark of a UID, which is the last number in a space without tickets. Needs c.mu.
+func (c *Section) markOf(uid uint64, now time.Duration) (m Mark) {
+	m.Last, _ = c.table.Get(uid)
+	m.Value = m.Last
+	if c.book != nil {
+		m.Value, m.Fence, m.Unknown = c.book.Mark(uid, m.Last, now)
+	}
+	return m
 }
 
 // Promised says that W stores have promised an acquired section now, and what its tickets are. Without
@@ -143,6 +153,7 @@ func (c *Section) beginTickets(t *Table) {
 	if c.book == nil {
 		c.book = tickets.New(&t.tickets, t.clock.Now(), c.space.Tickets)
 	}
+	c.book.Notify(c.moved)
 	c.book.Begin(c.table.High())
 }
 
@@ -170,9 +181,10 @@ func (t *Table) Tickets(id seq.SectionID) []byte {
 	return body
 }
 
-// expire ends tickets whose time is over, for as long as ctx lasts.
+// expire ends tickets whose time is over, and tells watchers of what time changes, for as long as ctx lasts.
 func (t *Table) expire(ctx context.Context) {
 	for wake.Sleep(ctx, expireEvery) {
+		t.tick()
 		if !t.Mapping().HasTickets() {
 			continue
 		}

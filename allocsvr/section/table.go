@@ -85,6 +85,7 @@ type Table struct {
 	memory  memory
 	raises  raiseBudget
 	tickets tickets.Stats
+	watches watches
 }
 
 // New makes a Table that owns nothing. Errors: seq.ErrBadMapping.

@@ -61,6 +61,7 @@ type Book struct {
 	fence  uint64            // of all UIDs
 	lost   bool              // the tickets of the owner before, so that fence must be set
 	hold   time.Duration     // no mark is known before
+	ended  func(uid uint64)  // is called when time ends a ticket
 }
 
 // New returns the book of an owner that does not know the tickets of the owner before, which had that life at
@@ -68,6 +69,9 @@ type Book struct {
 func New(stats *Stats, promised, life time.Duration) *Book {
 	return &Book{stats: stats, keys: make(map[uint64]*key), lost: true, hold: promised + Span(life)}
 }
+
+// Notify has ended called with a UID whenever time ends a ticket of it.
+func (b *Book) Notify(ended func(uid uint64)) { b.ended = ended }
 
 // Begin says that the owner serves from now on, and that no number of the section is above high.
 func (b *Book) Begin(high uint64) {
@@ -184,6 +188,9 @@ func (b *Book) at(uid uint64, now time.Duration) *key {
 			b.stats.Expired.Add(1)
 			b.raise(uid, t.last)
 			b.drop(k, i)
+			if b.ended != nil {
+				b.ended(uid)
+			}
 		default:
 			k.next = min(k.next, t.end)
 		}
