@@ -81,6 +81,7 @@ func (t *Taking) settleLogged(ctx context.Context) {
 	find.AskAll(ctx, ids, func(k int, g *logs.Log) (logs.Ticket, error) { return t.gather(ctx, &at, g, t.pending[k]) },
 		func(k int, a exact.Answer, err error) {
 			i := t.pending[k]
+			t.table.changed(t.table.Section(ids[k]), t.keys.UIDs[i]) // after an error, too: it may have been taken
 			if err != nil {
 				t.ended(i, err)
 				t.fail(i, fmt.Errorf("%s: %w", t.keys.At(i), err))
@@ -119,7 +120,6 @@ func (t *Taking) ended(i int, err error) {
 
 // got takes the answer of index i in.
 func (t *Taking) got(i int, a exact.Answer) {
-	t.table.changed(t.table.Section(t.space.SectionOf(t.keys.Places[i])), t.keys.UIDs[i])
 	t.out.First[i], t.out.Last[i] = a.First, a.First+uint64(a.Count)-1
 	if a.Replayed {
 		if t.out.Replayed == nil {
