@@ -240,3 +240,11 @@ func (t *Table) tick() {
 		c.mu.Unlock()
 	}
 }
+
+// Watches counts the watches of a node now.
+type Watches struct{ Watchers, Keys int }
+
+// Watches returns how many watches there are.
+func (t *Table) Watches() Watches {
+	return Watches{Watchers: int(t.watches.Watchers.Load()), Keys: int(t.watches.Keys.Load())}
+}
