@@ -44,7 +44,7 @@ func (e *Entry[K]) Of() *Keys[K] { return e.of }
 // Gone reports whether the key is not watched any more. Needs the lock of the Keys.
 func (e *Entry[K]) Gone() bool { return e.gone }
 
-// Keys are watched keys under one lock, such as those of a section.
+// Keys are watched keys under one lock, such as all of one section.
 type Keys[K comparable] struct {
 	// ID is the owner's name for the Keys.
 	ID   uint32
