@@ -81,6 +81,7 @@ func (t *Taking) settleLogged(ctx context.Context) {
 	find.AskAll(ctx, ids, func(k int, g *logs.Log) (logs.Ticket, error) { return t.gather(ctx, &at, g, t.pending[k]) },
 		func(k int, a exact.Answer, err error) {
 			i := t.pending[k]
+			t.table.changed(t.table.Section(ids[k]), t.keys.UIDs[i]) // after an error, too: it may have been taken
 			if err != nil {
 				t.ended(i, err)
 				t.fail(i, fmt.Errorf("%s: %w", t.keys.At(i), err))

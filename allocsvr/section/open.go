@@ -121,6 +121,7 @@ func (t *Taking) revoke(i int, id uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state == Owned && c.book.Revoke(uint64(t.keys.UIDs[i]), id) {
+		c.moved(uint64(t.keys.UIDs[i]))
 		t.table.tickets.Cancelled.Add(1)
 	}
 }
@@ -133,6 +134,7 @@ func (t *Table) End(ctx context.Context, space *seq.Space, keys seq.Counters, en
 			if err := c.book.End(uint64(uid), ended[i].First, ended[i].ID, t.clock.Now()); err != nil {
 				return true, fmt.Errorf("%s: ticket of %d: %w", keys.At(i), ended[i].First, err)
 			}
+			c.moved(uint64(uid))
 			return true, nil
 		})
 		switch {
@@ -154,9 +156,8 @@ func (t *Table) Marks(ctx context.Context, space *seq.Space, keys seq.Counters) 
 	}
 	out := make([]Mark, len(keys.UIDs))
 	faults := t.read(ctx, space, keys, func(i int, c *Section) {
-		m, uid := &out[i], uint64(keys.UIDs[i])
-		m.Last, _ = c.table.Get(uid)
-		m.Value, m.Fence, m.Unknown = c.book.Mark(uid, m.Last, t.clock.Now())
+		last, _ := c.table.Get(uint64(keys.UIDs[i]))
+		out[i] = c.markOf(uint64(keys.UIDs[i]), last, t.clock.Now())
 	})
 	for _, f := range faults {
 		out[f.Index] = Mark{}
@@ -164,41 +165,43 @@ func (t *Table) Marks(ctx context.Context, space *seq.Space, keys seq.Counters) 
 	return out, faults
 }
 
-// marksLogged is Marks in an exact space. The last number waits for a commit that began after the request, so
-// that an owner of before, whose tickets may be over, answers nothing.
+// marksLogged is Marks in an exact space.
 func (t *Table) marksLogged(ctx context.Context, space *seq.Space, keys seq.Counters) (out []Mark, faults []Fault) {
 	out = make([]Mark, len(keys.UIDs))
-	ids, asked := make([]seq.SectionID, len(out)), make([]*logs.Log, len(out))
+	ids := make([]seq.SectionID, len(out))
 	for i, place := range keys.Places {
 		ids[i] = space.SectionOf(place)
 	}
-	ask := func(i int, g *logs.Log) (logs.Ticket, error) {
-		asked[i] = g
-		return g.Current(ctx, keys.UIDs[i])
-	}
-	t.logged.find.AskAll(ctx, ids, ask, func(i int, a exact.Answer, err error) {
-		for err == nil && !t.markLogged(&out[i], ids[i], asked[i], keys.UIDs[i], a.First) { // it was given up meanwhile
-			a, err = t.logged.find.Ask(ctx, ids[i], func(g *logs.Log) (logs.Ticket, error) { return ask(i, g) })
-		}
-		if err != nil {
+	t.markLogged(ctx, ids, func(i int) seq.UID { return keys.UIDs[i] }, func(i int, _ *Section, m Mark, err error) {
+		if out[i] = m; err != nil {
 			faults = append(faults, Fault{Index: i, Err: err})
 		}
 	})
 	return out, faults
 }
 
-// markLogged reads a mark in the section that the log with the last number belongs to. It returns false if the
-// section has that log no longer.
-func (t *Table) markLogged(m *Mark, id seq.SectionID, g *logs.Log, uid seq.UID, last uint64) bool {
-	c := t.Section(id)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.state != Owned || c.log != g {
-		return false
+// markLogged calls done with the mark of each UID, by index, in its section of an exact space, which is locked
+// unless err is not nil. The last number waits for a commit that began after the call, so that an owner of
+// before, whose tickets may be over, answers nothing.
+func (t *Table) markLogged(ctx context.Context, ids []seq.SectionID, uid func(i int) seq.UID, done func(i int, c *Section, m Mark, err error)) {
+	asked := make([]*logs.Log, len(ids))
+	ask := func(i int, g *logs.Log) (logs.Ticket, error) {
+		asked[i] = g
+		return g.Current(ctx, uid(i))
 	}
-	m.Last = last
-	m.Value, m.Fence, m.Unknown = c.book.Mark(uint64(uid), last, t.clock.Now())
-	return true
+	t.logged.find.AskAll(ctx, ids, ask, func(i int, a exact.Answer, err error) {
+		c := t.Section(ids[i])
+		for ; err == nil; a, err = t.logged.find.Ask(ctx, ids[i], func(g *logs.Log) (logs.Ticket, error) { return ask(i, g) }) {
+			c.mu.Lock()
+			if c.state == Owned && c.log == asked[i] { // else it was given up meanwhile
+				done(i, c, c.markOf(uint64(uid(i)), a.First, t.clock.Now()), nil)
+				c.mu.Unlock()
+				return
+			}
+			c.mu.Unlock()
+		}
+		done(i, c, Mark{}, err)
+	})
 }
 
 // begun says that the log of a section begins from a copy, before it serves.
@@ -209,6 +212,15 @@ func (t *Table) begun(id seq.SectionID, epoch seq.Epoch, o *exact.Owner) {
 	if c.state == Owned && c.epoch == epoch && c.book != nil {
 		c.book.Begin(o.Highest(), func(uid uint64) uint64 { return o.Last(seq.UID(uid)) })
 	}
+}
+
+// markOf returns the mark of a UID, which is the last number in a space without tickets. Needs c.mu.
+func (c *Section) markOf(uid, last uint64, now time.Duration) Mark {
+	m := Mark{Last: last, Value: last}
+	if c.book != nil {
+		m.Value, m.Fence, m.Unknown = c.book.Mark(uid, last, now)
+	}
+	return m
 }
 
 // Promised says that W stores have promised an acquired section now, and what its tickets are. Without
@@ -241,6 +253,7 @@ func (c *Section) beginTickets(t *Table) {
 	if c.book == nil {
 		c.book = tickets.New(&t.tickets, t.clock.Now(), c.space.Tickets)
 	}
+	c.book.Notify(c.moved)
 	if c.log == nil { // else the log says so once it has read the section's copy
 		c.book.Begin(c.table.High(), nil)
 	}
@@ -270,9 +283,10 @@ func (t *Table) Tickets(id seq.SectionID) []byte {
 	return body
 }
 
-// expire ends tickets whose time is over, for as long as ctx lasts.
+// expire ends tickets whose time is over, and tells watchers of what time changes, for as long as ctx lasts.
 func (t *Table) expire(ctx context.Context) {
 	for wake.Sleep(ctx, expireEvery) {
+		t.tick()
 		if !t.Mapping().HasTickets() {
 			continue
 		}

@@ -85,6 +85,7 @@ type Table struct {
 	memory  memory
 	raises  raiseBudget
 	tickets tickets.Stats
+	watches watches
 }
 
 // New makes a Table that owns nothing. Errors: seq.ErrBadMapping.
@@ -110,7 +111,7 @@ func New(cfg Config) (*Table, error) {
 		Stores: t.holder.Registers, Session: t.holder.Session, Clock: t.clock, StoreTime: cfg.StoreTime,
 		Began: t.begun,
 		Lost:  func(id seq.SectionID, epoch, by seq.Epoch) { t.lose(t.Section(id), epoch, by) },
-		Grow: t.memory.growLogs, Full: func() error { return t.memory.full(cfg.StoresFull) },
+		Grow:  t.memory.growLogs, Full: func() error { return t.memory.full(cfg.StoresFull) },
 		Logger: t.log, Traces: t.traces,
 	})
 	t.logged = logged{find: t.logOf, record: t.record}

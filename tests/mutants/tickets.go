@@ -33,7 +33,7 @@ var ticketMutants = []mutant{
 	{rule: "tickets-bounded", name: "a node may have any number of tickets", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
 		{">= MostOpen:", ">= 2*MostOpen:"}}},
 	{rule: "mark-sealed", name: "a sealed owner answers marks", file: "allocsvr/section/open.go", in: []string{"allocsvr/section"}, edits: []edit{
-		{"	faults := t.read(ctx, space, keys, func(i int, c *Section) {\n		m, uid", "	faults := func(one func(i int, c *Section)) (none []Fault) {\n		for i, place := range keys.Places {\n			one(i, t.Section(space.SectionOf(place)))\n		}\n		return none\n	}(func(i int, c *Section) {\n		m, uid"}}},
+		{"	faults := t.read(ctx, space, keys, func(i int, c *Section) {\n		last, _", "	faults := func(one func(i int, c *Section)) (none []Fault) {\n		for i, place := range keys.Places {\n			one(i, t.Section(space.SectionOf(place)))\n		}\n		return none\n	}(func(i int, c *Section) {\n		last, _"}}},
 	{rule: "mark-hold", name: "the hold begins when the section is served, not at the promise", file: "allocsvr/section/open.go", in: []string{"allocsvr/section"}, edits: []edit{
 		{"		book = tickets.New(&t.tickets, now, c.space.Tickets)\n	}\n	c.mu", "		return\n	}\n	c.mu"}}},
 	{rule: "mark-hold", name: "a section that no promise was told of answers marks at once", file: "allocsvr/section/open.go", in: []string{"allocsvr/section"}, edits: []edit{

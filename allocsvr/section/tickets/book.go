@@ -62,6 +62,7 @@ type Book struct {
 	lost   bool              // the tickets of the owner before, so that fence must be set
 	serves bool              // after Begin
 	hold   time.Duration     // no mark is known before
+	ended  func(uid uint64)  // is called when time ends a ticket
 }
 
 // New returns the book of an owner that does not know the tickets of the owner before, which had that life at
@@ -69,6 +70,9 @@ type Book struct {
 func New(stats *Stats, promised, life time.Duration) *Book {
 	return &Book{stats: stats, keys: make(map[uint64]*key), lost: true, hold: promised + Span(life)}
 }
+
+// Notify has ended called with a UID whenever time ends a ticket of it.
+func (b *Book) Notify(ended func(uid uint64)) { b.ended = ended }
 
 // Begin says that the owner serves from now on, and that no number of the section is above high. Tickets of
 // numbers above the last number of their UID are forgotten, because other requests will get these numbers. If
@@ -228,6 +232,9 @@ func (b *Book) at(uid uint64, now time.Duration) *key {
 			b.stats.Expired.Add(1)
 			b.raise(uid, t.last)
 			b.drop(k, i)
+			if b.ended != nil {
+				b.ended(uid)
+			}
 		default:
 			k.next = min(k.next, t.end)
 		}
