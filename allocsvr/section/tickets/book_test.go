@@ -195,7 +195,7 @@ func TestARepeatedRequestHasItsTicketAgainOrNone(t *testing.T) {
 		t.Errorf("got ticket %d, want another one above an open number", id)
 	}
 	wantMark(t, b, 7, 12, now, 5, 5)
-	if id := b.Again(7, 9, 12, 99, now, life); id != 99 { // it had none: a plain take
+	if id := b.Again(7, 9, 12, 99, now, life); id != 99 { // the numbers of a plain take
 		t.Errorf("got ticket %d of numbers without one", id)
 	}
 	for _, one := range [][2]uint64{{6, 60}, {9, 99}, {8, 88}} {
