@@ -62,6 +62,9 @@ var (
 	// ErrTickets: too many tickets are open, of the key or at the node. It is also an ErrOverloaded. End
 	// tickets with Done, and retry.
 	ErrTickets = fmt.Errorf("%w: too many open tickets", ErrOverloaded)
+	// ErrWatches: too many keys are watched, by the watcher or at the node. It is also an ErrOverloaded. Watch
+	// fewer keys, or use several watches.
+	ErrWatches = fmt.Errorf("%w: too many watched keys", ErrOverloaded)
 	// ErrNoTickets: the space gives no tickets and has no marks. Do not retry.
 	ErrNoTickets = errors.New("tickets and marks are of spaces with tickets= only")
 	// ErrTicketEnded: the ticket is not open any more, or not of that key and caller. If its time ended it,

@@ -28,6 +28,8 @@ var (
 	mUnserved  = telemetry.Counter("alloc_uids_refused_total", "Requests refused because there was no memory for a UID without a counter.")
 	mOpen      = telemetry.Gauge("alloc_tickets_open", "Tickets that are open; at 1,048,576 no more are given.")
 	mTickets   = telemetry.Counter("alloc_tickets_total", "Tickets that were opened, that Done or Cancel ended (done, cancelled), that their time ended (expired), and requests that were refused because too many were open (refused).", "event")
+	mWatches   = telemetry.Gauge("alloc_watches", "Watches (watches), and the keys that they watch, each counted once a watch (keys); at 4,194,304 keys no more are watched.", "of")
+	mTold      = telemetry.Counter("alloc_watch_told_total", "Values that watches were told (told), and keys that were refused because too many were watched (refused).", "event")
 	mHeadroom  = telemetry.Distribution("alloc_headroom_ratio", "Numbers left below the confirmed ceiling of each owned section, as a share of its step.")
 	mHeadMin   = telemetry.Gauge("alloc_headroom_min_ratio", "The least of those shares; 1 with no owned section.")
 	mSteps     = telemetry.Counter("alloc_steps_total", "Sections whose ceiling was moved forward.")
@@ -109,6 +111,7 @@ func (t *Table) Send(ch chan<- prometheus.Metric) {
 	mFolded.Send(ch, float64(m.Folded))
 	mUnserved.Send(ch, float64(m.Refused))
 	t.sendTickets(ch)
+	t.sendWatches(ch)
 	sendStates(ch, t.all(), t.clock.Now())
 	sendEndings(ch, t.all())
 }
@@ -119,6 +122,14 @@ func (t *Table) sendTickets(ch chan<- prometheus.Metric) {
 	for event, n := range map[string]*atomic.Uint64{"opened": &s.Opened, "done": &s.Done, "cancelled": &s.Cancelled, "expired": &s.Expired, "refused": &s.Refused} {
 		mTickets.Send(ch, float64(n.Load()), event)
 	}
+}
+
+func (t *Table) sendWatches(ch chan<- prometheus.Metric) {
+	now := t.Watches()
+	mWatches.Send(ch, float64(now.Watchers), "watches")
+	mWatches.Send(ch, float64(now.Keys), "keys")
+	mTold.Send(ch, float64(t.watches.Told.Load()), "told")
+	mTold.Send(ch, float64(t.watches.Refused.Load()), "refused")
 }
 
 func sendStates(ch chan<- prometheus.Metric, cells iter.Seq[*Section], now time.Duration) {

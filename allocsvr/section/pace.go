@@ -22,25 +22,24 @@ const (
 //	least <= step <= most
 type pace struct {
 	least, most uint64
-	known       bool          // a step was asked for under this epoch
-	high        uint64        // the highest number of the section when it was
-	at          time.Duration // when
+	high        uint64        // the highest number of the section when the last step was asked for
+	at          time.Duration // when; below zero before the first step of the epoch
 
 	step uint64 // the last one that was asked for
 }
 
 func newPace(s *seq.Space) pace {
 	least, most := s.Steps()
-	return pace{least: least, most: most, step: least}
+	return pace{least: least, most: most, at: -1, step: least}
 }
 
 // next returns the step to ask for now that the section's highest number is high, which
 // never falls.
 func (p *pace) next(high uint64, now time.Duration) uint64 {
-	if p.known {
+	if p.at >= 0 {
 		p.step = tune(p.step, high-p.high, now-p.at, p.least, p.most)
 	}
-	p.known, p.high, p.at = true, high, now
+	p.high, p.at = high, now
 	return p.step
 }
 

@@ -142,6 +142,9 @@ func (t *Taking) take(c *Section, i int, spot counters.Ref, good bool, stamp uin
 	if !spot.Known() {
 		c.weigh()
 	}
+	if c.watched {
+		c.watch.Mark(uid)
+	}
 	t.out.First[i], t.out.Last[i] = first, last
 	t.numbers += last - first + 1
 	if t.strict {

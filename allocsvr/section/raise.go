@@ -67,6 +67,7 @@ func (r *raising) check() error {
 // run waits until it is done.
 func (r *raising) run(ctx context.Context) (uint64, error) {
 	if r.space.Mode == seq.Exact {
+		defer r.t.changed(r.c, r.key.UID)
 		return r.t.logged.raise(ctx, r)
 	}
 	for ; ; r.recorded = true {
@@ -101,6 +102,7 @@ func (r *raising) lift(ctx context.Context) (done bool, err error) {
 		return r.far, nil
 	}
 	r.value = c.table.Raise(uint64(r.key.UID), r.floor)
+	c.moved(uint64(r.key.UID))
 	if r.space.Mode == seq.Strict {
 		r.read.note(c)
 	}

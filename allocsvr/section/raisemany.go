@@ -17,7 +17,11 @@ func (t *Table) RaiseAll(ctx context.Context, space *seq.Space, keys seq.Counter
 		all[i] = t.raising(space, keys.At(i), floor, Reach{Within: within})
 	}
 	if space.Mode == seq.Exact {
-		return t.logged.raiseAll(ctx, all)
+		values, faults = t.logged.raiseAll(ctx, all)
+		for _, r := range all {
+			t.changed(r.c, r.key.UID)
+		}
+		return values, faults
 	}
 	values = make([]uint64, len(floors))
 	put := func(i int, value uint64, err error) {
@@ -86,6 +90,7 @@ func (t *Table) RaiseSection(ctx context.Context, id seq.SectionID, floor uint64
 			return r.far, nil
 		}
 		c.table.Lift(floor)
+		c.movedAll()
 		c.weigh()
 		base = c.table.Base()
 		return true, nil

@@ -39,13 +39,15 @@ type Section struct {
 	successor string
 	// changed is closed and replaced when a waiting request may go on.
 	changed chan struct{}
-	pace    pace // of owned; its last field is the first of the hot ones
+	watch   *watching // if nil, no key is watched
+	pace    pace      // of owned; its last field is the first of the hot ones
 
 	mu    sync.Mutex // guards everything but space, id and memory
 	space *seq.Space // never changed: read without the lock to fetch the line
 	// state moves absent -> acquiring -> owned -> sealed -> absent, and to
 	// absent from anywhere when the epoch is lost.
-	state State
+	state   State
+	watched bool // watch is not nil
 	// until is the value of hold.Until when the leases had had losses losses. While they have no more, no
 	// other session can have taken the section before until.
 	losses uint64
@@ -157,6 +159,7 @@ func (c *Section) install(epoch seq.Epoch, table *counters.Table, confirmed uint
 	}
 	c.weigh()
 	c.wake()
+	c.movedAll()
 	return true, nil
 }
 
@@ -194,6 +197,7 @@ func (c *Section) clear(successor string) {
 	c.confirmed, c.target, c.successor = 0, 0, successor
 	c.weigh()
 	c.wake()
+	c.movedAll() // its watchers learn that it went
 }
 
 // endLog has the section's log begin no batch any more, if it has one. Needs c.mu.

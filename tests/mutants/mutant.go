@@ -30,7 +30,7 @@ type edit struct{ old, new string }
 var tables = [][]mutant{
 	storeMutants, quorumMutants, ownerMutants, careMutants, trustMutants,
 	exactMutants, onceMutants, copyMutants, judgeMutants, leaseMutants, diskMutants, lostWriteMutants, floorMutants, limitMutants, idMutants, truthMutants, memoryMutants, callerMemoryMutants, keyMutants, versionMutants, frontMutants, loanMutants, requestMutants, transportMutants, authMutants, consoleMutants, bulkMutants, spaceMutants, etcdMutants, zoneMutants, setsMutants, setCallerMutants, allotMutants,
-	batchMutants, ticketMutants,
+	batchMutants, ticketMutants, watchMutants,
 	inputMutants, browserMutants,
 	callerLifeMutants, identityMutants, beforeSetsMutants, preemptMutants,
 }

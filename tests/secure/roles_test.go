@@ -32,7 +32,7 @@ import (
 // that is no Set, under the same CA.
 var matrix = map[string]string{
 	"seqsvr.v1.Sequence/Next": "tco", "seqsvr.v1.Sequence/BatchNext": "tco", "seqsvr.v1.Sequence/Current": "tcro", "seqsvr.v1.Sequence/Lookup": "tcro",
-	"seqsvr.v1.Sequence/Open": "tco", "seqsvr.v1.Sequence/Done": "tco", "seqsvr.v1.Sequence/Mark": "tcro",
+	"seqsvr.v1.Sequence/Open": "tco", "seqsvr.v1.Sequence/Done": "tco", "seqsvr.v1.Sequence/Mark": "tcro", "seqsvr.v1.Sequence/Watch": "tcro",
 	"seqsvr.v1.Sequence/Raise": "tco", "seqsvr.v1.Sequence/BatchRaise": "tco", "seqsvr.v1.Sequence/Stream": "tcro", "seqsvr.v1.Sequence/Routes": "tcro",
 
 	"seqsvr.v1.Snowflake/Generate": "tco", "seqsvr.v1.Snowflake/Delegate": "tco", "seqsvr.v1.Snowflake/GiveBack": "tco", "seqsvr.v1.Snowflake/Info": "tco",

@@ -94,6 +94,7 @@ var Methods = map[string]Access{
 	pb.Sequence_Open_FullMethodName:       taking(ofOne(Take)),
 	pb.Sequence_Done_FullMethodName:       taking(ofOne(Take)),
 	pb.Sequence_Mark_FullMethodName:       reading(ofMark),
+	pb.Sequence_Watch_FullMethodName:      reading(ofWatch), // keys without a grant are refused one by one
 	pb.Sequence_Raise_FullMethodName:      {Roles: taking(nil).Roles, Demands: ofRaise, Change: forcedOf},
 	pb.Sequence_Stream_FullMethodName:     reading(ofStream), // a reader's takes are refused one by one
 	pb.Sequence_BatchRaise_FullMethodName: taking(ofRaises),
@@ -239,6 +240,15 @@ func ofMark(m any) []Demand {
 		return none
 	}
 	return ofBatches(r.GetBatches(), Read)
+}
+
+// ofWatch charges for keys that are added, once.
+func ofWatch(m any) []Demand {
+	r, ok := m.(*pb.WatchRequest)
+	if !ok {
+		return none
+	}
+	return ofBatches(r.GetAdd(), Read)
 }
 
 func ofStream(m any) []Demand {

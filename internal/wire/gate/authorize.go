@@ -35,7 +35,7 @@ func (a authorizer) unary(ctx context.Context, req any, info *grpc.UnaryServerIn
 }
 
 // stream checks a stream when it opens, and each message on it. A message on a
-// Sequence.Stream that is not allowed is answered with the error, and the stream goes on;
+// Sequence.Stream or Sequence.Watch that is not allowed is answered with the error, and the stream goes on;
 // every other stream ends.
 func (a authorizer) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	s := &checkedStream{ServerStream: stream, by: a.by, refused: a.refused, who: rpc.WhoOf(stream.Context()), method: info.FullMethod}
@@ -69,12 +69,16 @@ func (s *checkedStream) RecvMsg(m any) error {
 		if err == nil {
 			return nil
 		}
-		call, answered := m.(*pb.StreamRequest)
-		if !answered {
+		var refusal any
+		switch call := m.(type) {
+		case *pb.StreamRequest:
+			refusal = &pb.StreamReply{Id: call.GetId(), Result: &pb.StreamReply_Error{Error: rpc.ToKeyError(0, err)}}
+		case *pb.WatchRequest:
+			refusal = &pb.WatchReply{Errors: rpc.WatchErrors(call.GetFirstId(), rpc.Keys(call.GetAdd()), err)}
+		default:
 			return err
 		}
 		s.refused.NoteCall(s.ctx, err)
-		refusal := &pb.StreamReply{Id: call.GetId(), Result: &pb.StreamReply_Error{Error: rpc.ToKeyError(0, err)}}
 		if err := s.write(refusal); err != nil {
 			return err
 		}

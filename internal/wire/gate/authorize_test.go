@@ -45,6 +45,18 @@ func (counter) Stream(stream grpc.BidiStreamingServer[pb.StreamRequest, pb.Strea
 	}
 }
 
+func (counter) Watch(stream grpc.BidiStreamingServer[pb.WatchRequest, pb.WatchReply]) error {
+	for {
+		r, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		if err := stream.Send(&pb.WatchReply{Ids: []uint32{r.GetFirstId()}}); err != nil {
+			return err
+		}
+	}
+}
+
 // guarded serves a counter, checked by a policy, and gives its address and its log.
 func guarded(t *testing.T, f rpc.TLSFiles, policy string, plaintext rpc.Plaintext) (addr string, guard *auth.Guard, log *textlog.Log) {
 	t.Helper()
@@ -362,5 +374,56 @@ func TestHealthIsForEverybody(t *testing.T) {
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		t.Error(err)
+	}
+}
+
+func TestKeysOfAWatchWithoutAGrantAreRefusedAndTheWatchGoesOn(t *testing.T) {
+	ca := tlstest.New(t, "ca")
+	policy, file, _ := onePolicy(t, "user:read,rate=1,burst=2")
+	addr, _, _ := guarded(t, ca.Issue(t.TempDir(), "server", -time.Hour, tlstest.As(t, "spiffe://c/router/r1")), policy, rpc.NoPlaintext)
+	creds, err := rpc.TokenFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := rpc.Dial(addr, append(tlstest.Open(t, rpc.TLSFiles{CA: ca.Issue(t.TempDir(), "none", 0).CA}).DialOptions(), grpc.WithPerRPCCredentials(creds))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	w, err := pb.NewSequenceClient(conn).Watch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, step := range []struct {
+		space string
+		uids  []uint64
+		want  error
+	}{
+		{"other", []uint64{1, 2}, seq.ErrForbidden},
+		{"user", []uint64{1, 2, 3}, nil},
+		{"user", []uint64{1}, seq.ErrQuota},
+		{"other", []uint64{1}, seq.ErrForbidden},
+	} {
+		if err := w.Send(&pb.WatchRequest{FirstId: uint32(10 * i), Add: []*pb.Batch{{Space: step.space, Uids: step.uids}}}); err != nil {
+			t.Fatal(err)
+		}
+		r, err := w.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if step.want == nil {
+			if len(r.Ids) != 1 || len(r.Errors) > 0 {
+				t.Errorf("step %d: got %v, want that it passed", i, r)
+			}
+			continue
+		}
+		if len(r.Errors) != len(step.uids) {
+			t.Fatalf("step %d: got %v, want an error for each of %d keys", i, r, len(step.uids))
+		}
+		for k, e := range r.Errors {
+			if e.Index != uint32(10*i+k) || !errors.Is(rpc.FromKeyError(e), step.want) {
+				t.Errorf("step %d: got %v, want %v of key %d", i, e, step.want, 10*i+k)
+			}
+		}
 	}
 }

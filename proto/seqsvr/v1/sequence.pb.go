@@ -788,10 +788,14 @@ type OpenRequest struct {
 	//
 	//	*OpenRequest_Uid
 	//	*OpenRequest_Key
-	Id            isOpenRequest_Id `protobuf_oneof:"id"`
-	Count         uint32           `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`                 // 1 to 1,048,576; 0 is 1
-	LifeMs        uint64           `protobuf:"varint,5,opt,name=life_ms,json=lifeMs,proto3" json:"life_ms,omitempty"` // at most the space's; 0: the space's
-	RouteVersion  uint64           `protobuf:"varint,6,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	Id           isOpenRequest_Id `protobuf_oneof:"id"`
+	Count        uint32           `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`                 // 1 to 1,048,576; 0 is 1
+	LifeMs       uint64           `protobuf:"varint,5,opt,name=life_ms,json=lifeMs,proto3" json:"life_ms,omitempty"` // at most the space's; 0: the space's
+	RouteVersion uint64           `protobuf:"varint,6,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	// As in NextRequest. A repeated request has its ticket again, for its whole life. TICKET_ENDED if marks may
+	// have passed its numbers.
+	RequestId     []byte `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3,oneof" json:"request_id,omitempty"`
+	FirstSentMs   int64  `protobuf:"varint,8,opt,name=first_sent_ms,json=firstSentMs,proto3" json:"first_sent_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -879,6 +883,20 @@ func (x *OpenRequest) GetRouteVersion() uint64 {
 	return 0
 }
 
+func (x *OpenRequest) GetRequestId() []byte {
+	if x != nil {
+		return x.RequestId
+	}
+	return nil
+}
+
+func (x *OpenRequest) GetFirstSentMs() int64 {
+	if x != nil {
+		return x.FirstSentMs
+	}
+	return 0
+}
+
 type isOpenRequest_Id interface {
 	isOpenRequest_Id()
 }
@@ -903,6 +921,7 @@ type OpenReply struct {
 	LifeMs        uint64                 `protobuf:"varint,4,opt,name=life_ms,json=lifeMs,proto3" json:"life_ms,omitempty"` // the writer commits within that time from when it sent the request
 	RouteVersion  uint64                 `protobuf:"varint,5,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
 	Routes        *RouteTable            `protobuf:"bytes,6,opt,name=routes,proto3" json:"routes,omitempty"`
+	Replayed      bool                   `protobuf:"varint,7,opt,name=replayed,proto3" json:"replayed,omitempty"` // the request id had these numbers before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -977,6 +996,13 @@ func (x *OpenReply) GetRoutes() *RouteTable {
 		return x.Routes
 	}
 	return nil
+}
+
+func (x *OpenReply) GetReplayed() bool {
+	if x != nil {
+		return x.Replayed
+	}
+	return false
 }
 
 type DoneRequest struct {
@@ -1342,6 +1368,180 @@ func (x *MarkReply) GetRoutes() *RouteTable {
 	return nil
 }
 
+// WatchRequest adds keys to a watch, and removes some, at most 10,000 over all. Counts and request ids are
+// not looked at.
+type WatchRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Add   []*Batch               `protobuf:"bytes,1,rep,name=add,proto3" json:"add,omitempty"`
+	// Names the keys of add in replies: the first one is first_id, the next one first_id + 1, over all batches.
+	// A key that is watched already goes by its new name, and its present is told again.
+	FirstId       uint32   `protobuf:"varint,2,opt,name=first_id,json=firstId,proto3" json:"first_id,omitempty"`
+	Remove        []*Batch `protobuf:"bytes,3,rep,name=remove,proto3" json:"remove,omitempty"` // a reply that is on its way may still name such a key
+	RouteVersion  uint64   `protobuf:"varint,4,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchRequest) Reset() {
+	*x = WatchRequest{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchRequest) ProtoMessage() {}
+
+func (x *WatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
+func (*WatchRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *WatchRequest) GetAdd() []*Batch {
+	if x != nil {
+		return x.Add
+	}
+	return nil
+}
+
+func (x *WatchRequest) GetFirstId() uint32 {
+	if x != nil {
+		return x.FirstId
+	}
+	return 0
+}
+
+func (x *WatchRequest) GetRemove() []*Batch {
+	if x != nil {
+		return x.Remove
+	}
+	return nil
+}
+
+func (x *WatchRequest) GetRouteVersion() uint64 {
+	if x != nil {
+		return x.RouteVersion
+	}
+	return 0
+}
+
+// WatchReply tells of keys, one entry an index. One without keys says that the server is there: it comes
+// after 2 s without another one.
+type WatchReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ids           []uint32               `protobuf:"varint,1,rep,packed,name=ids,proto3" json:"ids,omitempty"`
+	Last          []uint64               `protobuf:"fixed64,2,rep,packed,name=last,proto3" json:"last,omitempty"`                           // at or above the last number handed out
+	Marks         []uint64               `protobuf:"fixed64,3,rep,packed,name=marks,proto3" json:"marks,omitempty"`                         // of MarkResult; in a space without tickets the last number
+	Fences        []uint64               `protobuf:"fixed64,4,rep,packed,name=fences,proto3" json:"fences,omitempty"`                       // of MarkResult
+	UnknownMs     []uint32               `protobuf:"varint,5,rep,packed,name=unknown_ms,json=unknownMs,proto3" json:"unknown_ms,omitempty"` // of MarkResult; the mark is told when it is known
+	Errors        []*KeyError            `protobuf:"bytes,6,rep,name=errors,proto3" json:"errors,omitempty"`                                // index is the id: that key is not watched any more
+	RouteVersion  uint64                 `protobuf:"varint,7,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	Routes        *RouteTable            `protobuf:"bytes,8,opt,name=routes,proto3" json:"routes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchReply) Reset() {
+	*x = WatchReply{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchReply) ProtoMessage() {}
+
+func (x *WatchReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchReply.ProtoReflect.Descriptor instead.
+func (*WatchReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *WatchReply) GetIds() []uint32 {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+func (x *WatchReply) GetLast() []uint64 {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+func (x *WatchReply) GetMarks() []uint64 {
+	if x != nil {
+		return x.Marks
+	}
+	return nil
+}
+
+func (x *WatchReply) GetFences() []uint64 {
+	if x != nil {
+		return x.Fences
+	}
+	return nil
+}
+
+func (x *WatchReply) GetUnknownMs() []uint32 {
+	if x != nil {
+		return x.UnknownMs
+	}
+	return nil
+}
+
+func (x *WatchReply) GetErrors() []*KeyError {
+	if x != nil {
+		return x.Errors
+	}
+	return nil
+}
+
+func (x *WatchReply) GetRouteVersion() uint64 {
+	if x != nil {
+		return x.RouteVersion
+	}
+	return 0
+}
+
+func (x *WatchReply) GetRoutes() *RouteTable {
+	if x != nil {
+		return x.Routes
+	}
+	return nil
+}
+
 type CurrentRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Batches       []*Batch               `protobuf:"bytes,1,rep,name=batches,proto3" json:"batches,omitempty"` // of keys alone: counts and request ids are not looked at
@@ -1352,7 +1552,7 @@ type CurrentRequest struct {
 
 func (x *CurrentRequest) Reset() {
 	*x = CurrentRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1364,7 +1564,7 @@ func (x *CurrentRequest) String() string {
 func (*CurrentRequest) ProtoMessage() {}
 
 func (x *CurrentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1377,7 +1577,7 @@ func (x *CurrentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrentRequest.ProtoReflect.Descriptor instead.
 func (*CurrentRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{16}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CurrentRequest) GetBatches() []*Batch {
@@ -1407,7 +1607,7 @@ type CurrentResult struct {
 
 func (x *CurrentResult) Reset() {
 	*x = CurrentResult{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1419,7 +1619,7 @@ func (x *CurrentResult) String() string {
 func (*CurrentResult) ProtoMessage() {}
 
 func (x *CurrentResult) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1432,7 +1632,7 @@ func (x *CurrentResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrentResult.ProtoReflect.Descriptor instead.
 func (*CurrentResult) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{17}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CurrentResult) GetValues() []uint64 {
@@ -1474,7 +1674,7 @@ type CurrentReply struct {
 
 func (x *CurrentReply) Reset() {
 	*x = CurrentReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1486,7 +1686,7 @@ func (x *CurrentReply) String() string {
 func (*CurrentReply) ProtoMessage() {}
 
 func (x *CurrentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1499,7 +1699,7 @@ func (x *CurrentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrentReply.ProtoReflect.Descriptor instead.
 func (*CurrentReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{18}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CurrentReply) GetResults() []*CurrentResult {
@@ -1545,7 +1745,7 @@ type RaiseRequest struct {
 
 func (x *RaiseRequest) Reset() {
 	*x = RaiseRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1557,7 +1757,7 @@ func (x *RaiseRequest) String() string {
 func (*RaiseRequest) ProtoMessage() {}
 
 func (x *RaiseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1570,7 +1770,7 @@ func (x *RaiseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseRequest.ProtoReflect.Descriptor instead.
 func (*RaiseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{19}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RaiseRequest) GetSpace() string {
@@ -1660,7 +1860,7 @@ type RaiseReply struct {
 
 func (x *RaiseReply) Reset() {
 	*x = RaiseReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1672,7 +1872,7 @@ func (x *RaiseReply) String() string {
 func (*RaiseReply) ProtoMessage() {}
 
 func (x *RaiseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1685,7 +1885,7 @@ func (x *RaiseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseReply.ProtoReflect.Descriptor instead.
 func (*RaiseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{20}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RaiseReply) GetValue() uint64 {
@@ -1723,7 +1923,7 @@ type RaiseBatch struct {
 
 func (x *RaiseBatch) Reset() {
 	*x = RaiseBatch{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1735,7 +1935,7 @@ func (x *RaiseBatch) String() string {
 func (*RaiseBatch) ProtoMessage() {}
 
 func (x *RaiseBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1748,7 +1948,7 @@ func (x *RaiseBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseBatch.ProtoReflect.Descriptor instead.
 func (*RaiseBatch) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{21}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RaiseBatch) GetSpace() string {
@@ -1796,7 +1996,7 @@ type BatchRaiseRequest struct {
 
 func (x *BatchRaiseRequest) Reset() {
 	*x = BatchRaiseRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1808,7 +2008,7 @@ func (x *BatchRaiseRequest) String() string {
 func (*BatchRaiseRequest) ProtoMessage() {}
 
 func (x *BatchRaiseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1821,7 +2021,7 @@ func (x *BatchRaiseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRaiseRequest.ProtoReflect.Descriptor instead.
 func (*BatchRaiseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{22}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BatchRaiseRequest) GetBatches() []*RaiseBatch {
@@ -1849,7 +2049,7 @@ type RaiseResult struct {
 
 func (x *RaiseResult) Reset() {
 	*x = RaiseResult{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1861,7 +2061,7 @@ func (x *RaiseResult) String() string {
 func (*RaiseResult) ProtoMessage() {}
 
 func (x *RaiseResult) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1874,7 +2074,7 @@ func (x *RaiseResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseResult.ProtoReflect.Descriptor instead.
 func (*RaiseResult) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{23}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RaiseResult) GetValues() []uint64 {
@@ -1902,7 +2102,7 @@ type BatchRaiseReply struct {
 
 func (x *BatchRaiseReply) Reset() {
 	*x = BatchRaiseReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1914,7 +2114,7 @@ func (x *BatchRaiseReply) String() string {
 func (*BatchRaiseReply) ProtoMessage() {}
 
 func (x *BatchRaiseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1927,7 +2127,7 @@ func (x *BatchRaiseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRaiseReply.ProtoReflect.Descriptor instead.
 func (*BatchRaiseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{24}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BatchRaiseReply) GetResults() []*RaiseResult {
@@ -1967,7 +2167,7 @@ type StreamRequest struct {
 
 func (x *StreamRequest) Reset() {
 	*x = StreamRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1979,7 +2179,7 @@ func (x *StreamRequest) String() string {
 func (*StreamRequest) ProtoMessage() {}
 
 func (x *StreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1992,7 +2192,7 @@ func (x *StreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRequest.ProtoReflect.Descriptor instead.
 func (*StreamRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{25}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *StreamRequest) GetId() uint64 {
@@ -2075,7 +2275,7 @@ type StreamReply struct {
 
 func (x *StreamReply) Reset() {
 	*x = StreamReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2087,7 +2287,7 @@ func (x *StreamReply) String() string {
 func (*StreamReply) ProtoMessage() {}
 
 func (x *StreamReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2100,7 +2300,7 @@ func (x *StreamReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamReply.ProtoReflect.Descriptor instead.
 func (*StreamReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{26}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *StreamReply) GetId() uint64 {
@@ -2183,7 +2383,7 @@ type RoutesRequest struct {
 
 func (x *RoutesRequest) Reset() {
 	*x = RoutesRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2195,7 +2395,7 @@ func (x *RoutesRequest) String() string {
 func (*RoutesRequest) ProtoMessage() {}
 
 func (x *RoutesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2208,7 +2408,7 @@ func (x *RoutesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoutesRequest.ProtoReflect.Descriptor instead.
 func (*RoutesRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{27}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RoutesRequest) GetRouteVersion() uint64 {
@@ -2241,7 +2441,7 @@ type RoutesReply struct {
 
 func (x *RoutesReply) Reset() {
 	*x = RoutesReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2253,7 +2453,7 @@ func (x *RoutesReply) String() string {
 func (*RoutesReply) ProtoMessage() {}
 
 func (x *RoutesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2266,7 +2466,7 @@ func (x *RoutesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoutesReply.ProtoReflect.Descriptor instead.
 func (*RoutesReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{28}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RoutesReply) GetClusterId() string {
@@ -2394,22 +2594,27 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\x05first\x18\x02 \x01(\x04R\x05first\x12\x12\n" +
 	"\x04last\x18\x03 \x01(\x04R\x04last\x12#\n" +
 	"\rroute_version\x18\x04 \x01(\x04R\frouteVersion\x12-\n" +
-	"\x06routes\x18\x05 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\xa5\x01\n" +
+	"\x06routes\x18\x05 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\xfc\x01\n" +
 	"\vOpenRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
 	"\x03uid\x18\x02 \x01(\x06H\x00R\x03uid\x12\x12\n" +
 	"\x03key\x18\x03 \x01(\tH\x00R\x03key\x12\x14\n" +
 	"\x05count\x18\x04 \x01(\rR\x05count\x12\x17\n" +
 	"\alife_ms\x18\x05 \x01(\x04R\x06lifeMs\x12#\n" +
-	"\rroute_version\x18\x06 \x01(\x04R\frouteVersionB\x04\n" +
-	"\x02id\"\xba\x01\n" +
+	"\rroute_version\x18\x06 \x01(\x04R\frouteVersion\x12\"\n" +
+	"\n" +
+	"request_id\x18\a \x01(\fH\x01R\trequestId\x88\x01\x01\x12\"\n" +
+	"\rfirst_sent_ms\x18\b \x01(\x03R\vfirstSentMsB\x04\n" +
+	"\x02idB\r\n" +
+	"\v_request_id\"\xd6\x01\n" +
 	"\tOpenReply\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x04R\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\x04R\x04last\x12\x16\n" +
 	"\x06ticket\x18\x03 \x01(\x04R\x06ticket\x12\x17\n" +
 	"\alife_ms\x18\x04 \x01(\x04R\x06lifeMs\x12#\n" +
 	"\rroute_version\x18\x05 \x01(\x04R\frouteVersion\x12-\n" +
-	"\x06routes\x18\x06 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\xc2\x01\n" +
+	"\x06routes\x18\x06 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\x12\x1a\n" +
+	"\breplayed\x18\a \x01(\bR\breplayed\"\xc2\x01\n" +
 	"\vDoneRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
 	"\x03uid\x18\x02 \x01(\x06H\x00R\x03uid\x12\x12\n" +
@@ -2436,7 +2641,23 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\tMarkReply\x12/\n" +
 	"\aresults\x18\x01 \x03(\v2\x15.seqsvr.v1.MarkResultR\aresults\x12#\n" +
 	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\x12-\n" +
-	"\x06routes\x18\x03 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"a\n" +
+	"\x06routes\x18\x03 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\x9c\x01\n" +
+	"\fWatchRequest\x12\"\n" +
+	"\x03add\x18\x01 \x03(\v2\x10.seqsvr.v1.BatchR\x03add\x12\x19\n" +
+	"\bfirst_id\x18\x02 \x01(\rR\afirstId\x12(\n" +
+	"\x06remove\x18\x03 \x03(\v2\x10.seqsvr.v1.BatchR\x06remove\x12#\n" +
+	"\rroute_version\x18\x04 \x01(\x04R\frouteVersion\"\x80\x02\n" +
+	"\n" +
+	"WatchReply\x12\x10\n" +
+	"\x03ids\x18\x01 \x03(\rR\x03ids\x12\x12\n" +
+	"\x04last\x18\x02 \x03(\x06R\x04last\x12\x14\n" +
+	"\x05marks\x18\x03 \x03(\x06R\x05marks\x12\x16\n" +
+	"\x06fences\x18\x04 \x03(\x06R\x06fences\x12\x1d\n" +
+	"\n" +
+	"unknown_ms\x18\x05 \x03(\rR\tunknownMs\x12+\n" +
+	"\x06errors\x18\x06 \x03(\v2\x13.seqsvr.v1.KeyErrorR\x06errors\x12#\n" +
+	"\rroute_version\x18\a \x01(\x04R\frouteVersion\x12-\n" +
+	"\x06routes\x18\b \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"a\n" +
 	"\x0eCurrentRequest\x12*\n" +
 	"\abatches\x18\x01 \x03(\v2\x10.seqsvr.v1.BatchR\abatches\x12#\n" +
 	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\"\x9d\x01\n" +
@@ -2508,7 +2729,7 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\x04zone\x18\x05 \x01(\tR\x04zone\x12\x10\n" +
 	"\x03set\x18\x06 \x01(\tR\x03set\x12%\n" +
 	"\x04sets\x18\a \x01(\v2\x11.seqsvr.v1.SetMapR\x04sets\x128\n" +
-	"\vincarnation\x18\b \x01(\v2\x16.seqsvr.v1.IncarnationR\vincarnation2\x9f\x05\n" +
+	"\vincarnation\x18\b \x01(\v2\x16.seqsvr.v1.IncarnationR\vincarnation2\xdc\x05\n" +
 	"\bSequence\x124\n" +
 	"\x04Next\x12\x16.seqsvr.v1.NextRequest\x1a\x14.seqsvr.v1.NextReply\x12C\n" +
 	"\tBatchNext\x12\x1b.seqsvr.v1.BatchNextRequest\x1a\x19.seqsvr.v1.BatchNextReply\x12:\n" +
@@ -2519,7 +2740,8 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"BatchRaise\x12\x1c.seqsvr.v1.BatchRaiseRequest\x1a\x1a.seqsvr.v1.BatchRaiseReply\x124\n" +
 	"\x04Open\x12\x16.seqsvr.v1.OpenRequest\x1a\x14.seqsvr.v1.OpenReply\x124\n" +
 	"\x04Done\x12\x16.seqsvr.v1.DoneRequest\x1a\x14.seqsvr.v1.DoneReply\x124\n" +
-	"\x04Mark\x12\x16.seqsvr.v1.MarkRequest\x1a\x14.seqsvr.v1.MarkReply\x12>\n" +
+	"\x04Mark\x12\x16.seqsvr.v1.MarkRequest\x1a\x14.seqsvr.v1.MarkReply\x12;\n" +
+	"\x05Watch\x12\x17.seqsvr.v1.WatchRequest\x1a\x15.seqsvr.v1.WatchReply(\x010\x01\x12>\n" +
 	"\x06Stream\x12\x18.seqsvr.v1.StreamRequest\x1a\x16.seqsvr.v1.StreamReply(\x010\x01\x12:\n" +
 	"\x06Routes\x12\x18.seqsvr.v1.RoutesRequest\x1a\x16.seqsvr.v1.RoutesReplyBp\n" +
 	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
@@ -2537,7 +2759,7 @@ func file_seqsvr_v1_sequence_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_sequence_proto_rawDescData
 }
 
-var file_seqsvr_v1_sequence_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_seqsvr_v1_sequence_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_seqsvr_v1_sequence_proto_goTypes = []any{
 	(*NextRequest)(nil),       // 0: seqsvr.v1.NextRequest
 	(*NextReply)(nil),         // 1: seqsvr.v1.NextReply
@@ -2555,84 +2777,92 @@ var file_seqsvr_v1_sequence_proto_goTypes = []any{
 	(*MarkRequest)(nil),       // 13: seqsvr.v1.MarkRequest
 	(*MarkResult)(nil),        // 14: seqsvr.v1.MarkResult
 	(*MarkReply)(nil),         // 15: seqsvr.v1.MarkReply
-	(*CurrentRequest)(nil),    // 16: seqsvr.v1.CurrentRequest
-	(*CurrentResult)(nil),     // 17: seqsvr.v1.CurrentResult
-	(*CurrentReply)(nil),      // 18: seqsvr.v1.CurrentReply
-	(*RaiseRequest)(nil),      // 19: seqsvr.v1.RaiseRequest
-	(*RaiseReply)(nil),        // 20: seqsvr.v1.RaiseReply
-	(*RaiseBatch)(nil),        // 21: seqsvr.v1.RaiseBatch
-	(*BatchRaiseRequest)(nil), // 22: seqsvr.v1.BatchRaiseRequest
-	(*RaiseResult)(nil),       // 23: seqsvr.v1.RaiseResult
-	(*BatchRaiseReply)(nil),   // 24: seqsvr.v1.BatchRaiseReply
-	(*StreamRequest)(nil),     // 25: seqsvr.v1.StreamRequest
-	(*StreamReply)(nil),       // 26: seqsvr.v1.StreamReply
-	(*RoutesRequest)(nil),     // 27: seqsvr.v1.RoutesRequest
-	(*RoutesReply)(nil),       // 28: seqsvr.v1.RoutesReply
-	(*RouteTable)(nil),        // 29: seqsvr.v1.RouteTable
-	(ErrorCode)(0),            // 30: seqsvr.v1.ErrorCode
-	(*Mapping)(nil),           // 31: seqsvr.v1.Mapping
-	(*SetMap)(nil),            // 32: seqsvr.v1.SetMap
-	(*Incarnation)(nil),       // 33: seqsvr.v1.Incarnation
+	(*WatchRequest)(nil),      // 16: seqsvr.v1.WatchRequest
+	(*WatchReply)(nil),        // 17: seqsvr.v1.WatchReply
+	(*CurrentRequest)(nil),    // 18: seqsvr.v1.CurrentRequest
+	(*CurrentResult)(nil),     // 19: seqsvr.v1.CurrentResult
+	(*CurrentReply)(nil),      // 20: seqsvr.v1.CurrentReply
+	(*RaiseRequest)(nil),      // 21: seqsvr.v1.RaiseRequest
+	(*RaiseReply)(nil),        // 22: seqsvr.v1.RaiseReply
+	(*RaiseBatch)(nil),        // 23: seqsvr.v1.RaiseBatch
+	(*BatchRaiseRequest)(nil), // 24: seqsvr.v1.BatchRaiseRequest
+	(*RaiseResult)(nil),       // 25: seqsvr.v1.RaiseResult
+	(*BatchRaiseReply)(nil),   // 26: seqsvr.v1.BatchRaiseReply
+	(*StreamRequest)(nil),     // 27: seqsvr.v1.StreamRequest
+	(*StreamReply)(nil),       // 28: seqsvr.v1.StreamReply
+	(*RoutesRequest)(nil),     // 29: seqsvr.v1.RoutesRequest
+	(*RoutesReply)(nil),       // 30: seqsvr.v1.RoutesReply
+	(*RouteTable)(nil),        // 31: seqsvr.v1.RouteTable
+	(ErrorCode)(0),            // 32: seqsvr.v1.ErrorCode
+	(*Mapping)(nil),           // 33: seqsvr.v1.Mapping
+	(*SetMap)(nil),            // 34: seqsvr.v1.SetMap
+	(*Incarnation)(nil),       // 35: seqsvr.v1.Incarnation
 }
 var file_seqsvr_v1_sequence_proto_depIdxs = []int32{
-	29, // 0: seqsvr.v1.NextReply.routes:type_name -> seqsvr.v1.RouteTable
-	30, // 1: seqsvr.v1.KeyError.code:type_name -> seqsvr.v1.ErrorCode
+	31, // 0: seqsvr.v1.NextReply.routes:type_name -> seqsvr.v1.RouteTable
+	32, // 1: seqsvr.v1.KeyError.code:type_name -> seqsvr.v1.ErrorCode
 	3,  // 2: seqsvr.v1.BatchResult.errors:type_name -> seqsvr.v1.KeyError
 	2,  // 3: seqsvr.v1.BatchNextRequest.batches:type_name -> seqsvr.v1.Batch
 	4,  // 4: seqsvr.v1.BatchNextReply.results:type_name -> seqsvr.v1.BatchResult
-	29, // 5: seqsvr.v1.BatchNextReply.routes:type_name -> seqsvr.v1.RouteTable
-	29, // 6: seqsvr.v1.LookupReply.routes:type_name -> seqsvr.v1.RouteTable
-	29, // 7: seqsvr.v1.OpenReply.routes:type_name -> seqsvr.v1.RouteTable
-	29, // 8: seqsvr.v1.DoneReply.routes:type_name -> seqsvr.v1.RouteTable
+	31, // 5: seqsvr.v1.BatchNextReply.routes:type_name -> seqsvr.v1.RouteTable
+	31, // 6: seqsvr.v1.LookupReply.routes:type_name -> seqsvr.v1.RouteTable
+	31, // 7: seqsvr.v1.OpenReply.routes:type_name -> seqsvr.v1.RouteTable
+	31, // 8: seqsvr.v1.DoneReply.routes:type_name -> seqsvr.v1.RouteTable
 	2,  // 9: seqsvr.v1.MarkRequest.batches:type_name -> seqsvr.v1.Batch
 	3,  // 10: seqsvr.v1.MarkResult.errors:type_name -> seqsvr.v1.KeyError
 	14, // 11: seqsvr.v1.MarkReply.results:type_name -> seqsvr.v1.MarkResult
-	29, // 12: seqsvr.v1.MarkReply.routes:type_name -> seqsvr.v1.RouteTable
-	2,  // 13: seqsvr.v1.CurrentRequest.batches:type_name -> seqsvr.v1.Batch
-	3,  // 14: seqsvr.v1.CurrentResult.errors:type_name -> seqsvr.v1.KeyError
-	17, // 15: seqsvr.v1.CurrentReply.results:type_name -> seqsvr.v1.CurrentResult
-	29, // 16: seqsvr.v1.CurrentReply.routes:type_name -> seqsvr.v1.RouteTable
-	29, // 17: seqsvr.v1.RaiseReply.routes:type_name -> seqsvr.v1.RouteTable
-	21, // 18: seqsvr.v1.BatchRaiseRequest.batches:type_name -> seqsvr.v1.RaiseBatch
-	3,  // 19: seqsvr.v1.RaiseResult.errors:type_name -> seqsvr.v1.KeyError
-	23, // 20: seqsvr.v1.BatchRaiseReply.results:type_name -> seqsvr.v1.RaiseResult
-	29, // 21: seqsvr.v1.BatchRaiseReply.routes:type_name -> seqsvr.v1.RouteTable
-	5,  // 22: seqsvr.v1.StreamRequest.next:type_name -> seqsvr.v1.BatchNextRequest
-	16, // 23: seqsvr.v1.StreamRequest.current:type_name -> seqsvr.v1.CurrentRequest
-	6,  // 24: seqsvr.v1.StreamReply.next:type_name -> seqsvr.v1.BatchNextReply
-	18, // 25: seqsvr.v1.StreamReply.current:type_name -> seqsvr.v1.CurrentReply
-	3,  // 26: seqsvr.v1.StreamReply.error:type_name -> seqsvr.v1.KeyError
-	29, // 27: seqsvr.v1.RoutesReply.routes:type_name -> seqsvr.v1.RouteTable
-	31, // 28: seqsvr.v1.RoutesReply.mapping:type_name -> seqsvr.v1.Mapping
-	32, // 29: seqsvr.v1.RoutesReply.sets:type_name -> seqsvr.v1.SetMap
-	33, // 30: seqsvr.v1.RoutesReply.incarnation:type_name -> seqsvr.v1.Incarnation
-	0,  // 31: seqsvr.v1.Sequence.Next:input_type -> seqsvr.v1.NextRequest
-	5,  // 32: seqsvr.v1.Sequence.BatchNext:input_type -> seqsvr.v1.BatchNextRequest
-	7,  // 33: seqsvr.v1.Sequence.Lookup:input_type -> seqsvr.v1.LookupRequest
-	16, // 34: seqsvr.v1.Sequence.Current:input_type -> seqsvr.v1.CurrentRequest
-	19, // 35: seqsvr.v1.Sequence.Raise:input_type -> seqsvr.v1.RaiseRequest
-	22, // 36: seqsvr.v1.Sequence.BatchRaise:input_type -> seqsvr.v1.BatchRaiseRequest
-	9,  // 37: seqsvr.v1.Sequence.Open:input_type -> seqsvr.v1.OpenRequest
-	11, // 38: seqsvr.v1.Sequence.Done:input_type -> seqsvr.v1.DoneRequest
-	13, // 39: seqsvr.v1.Sequence.Mark:input_type -> seqsvr.v1.MarkRequest
-	25, // 40: seqsvr.v1.Sequence.Stream:input_type -> seqsvr.v1.StreamRequest
-	27, // 41: seqsvr.v1.Sequence.Routes:input_type -> seqsvr.v1.RoutesRequest
-	1,  // 42: seqsvr.v1.Sequence.Next:output_type -> seqsvr.v1.NextReply
-	6,  // 43: seqsvr.v1.Sequence.BatchNext:output_type -> seqsvr.v1.BatchNextReply
-	8,  // 44: seqsvr.v1.Sequence.Lookup:output_type -> seqsvr.v1.LookupReply
-	18, // 45: seqsvr.v1.Sequence.Current:output_type -> seqsvr.v1.CurrentReply
-	20, // 46: seqsvr.v1.Sequence.Raise:output_type -> seqsvr.v1.RaiseReply
-	24, // 47: seqsvr.v1.Sequence.BatchRaise:output_type -> seqsvr.v1.BatchRaiseReply
-	10, // 48: seqsvr.v1.Sequence.Open:output_type -> seqsvr.v1.OpenReply
-	12, // 49: seqsvr.v1.Sequence.Done:output_type -> seqsvr.v1.DoneReply
-	15, // 50: seqsvr.v1.Sequence.Mark:output_type -> seqsvr.v1.MarkReply
-	26, // 51: seqsvr.v1.Sequence.Stream:output_type -> seqsvr.v1.StreamReply
-	28, // 52: seqsvr.v1.Sequence.Routes:output_type -> seqsvr.v1.RoutesReply
-	42, // [42:53] is the sub-list for method output_type
-	31, // [31:42] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	31, // 12: seqsvr.v1.MarkReply.routes:type_name -> seqsvr.v1.RouteTable
+	2,  // 13: seqsvr.v1.WatchRequest.add:type_name -> seqsvr.v1.Batch
+	2,  // 14: seqsvr.v1.WatchRequest.remove:type_name -> seqsvr.v1.Batch
+	3,  // 15: seqsvr.v1.WatchReply.errors:type_name -> seqsvr.v1.KeyError
+	31, // 16: seqsvr.v1.WatchReply.routes:type_name -> seqsvr.v1.RouteTable
+	2,  // 17: seqsvr.v1.CurrentRequest.batches:type_name -> seqsvr.v1.Batch
+	3,  // 18: seqsvr.v1.CurrentResult.errors:type_name -> seqsvr.v1.KeyError
+	19, // 19: seqsvr.v1.CurrentReply.results:type_name -> seqsvr.v1.CurrentResult
+	31, // 20: seqsvr.v1.CurrentReply.routes:type_name -> seqsvr.v1.RouteTable
+	31, // 21: seqsvr.v1.RaiseReply.routes:type_name -> seqsvr.v1.RouteTable
+	23, // 22: seqsvr.v1.BatchRaiseRequest.batches:type_name -> seqsvr.v1.RaiseBatch
+	3,  // 23: seqsvr.v1.RaiseResult.errors:type_name -> seqsvr.v1.KeyError
+	25, // 24: seqsvr.v1.BatchRaiseReply.results:type_name -> seqsvr.v1.RaiseResult
+	31, // 25: seqsvr.v1.BatchRaiseReply.routes:type_name -> seqsvr.v1.RouteTable
+	5,  // 26: seqsvr.v1.StreamRequest.next:type_name -> seqsvr.v1.BatchNextRequest
+	18, // 27: seqsvr.v1.StreamRequest.current:type_name -> seqsvr.v1.CurrentRequest
+	6,  // 28: seqsvr.v1.StreamReply.next:type_name -> seqsvr.v1.BatchNextReply
+	20, // 29: seqsvr.v1.StreamReply.current:type_name -> seqsvr.v1.CurrentReply
+	3,  // 30: seqsvr.v1.StreamReply.error:type_name -> seqsvr.v1.KeyError
+	31, // 31: seqsvr.v1.RoutesReply.routes:type_name -> seqsvr.v1.RouteTable
+	33, // 32: seqsvr.v1.RoutesReply.mapping:type_name -> seqsvr.v1.Mapping
+	34, // 33: seqsvr.v1.RoutesReply.sets:type_name -> seqsvr.v1.SetMap
+	35, // 34: seqsvr.v1.RoutesReply.incarnation:type_name -> seqsvr.v1.Incarnation
+	0,  // 35: seqsvr.v1.Sequence.Next:input_type -> seqsvr.v1.NextRequest
+	5,  // 36: seqsvr.v1.Sequence.BatchNext:input_type -> seqsvr.v1.BatchNextRequest
+	7,  // 37: seqsvr.v1.Sequence.Lookup:input_type -> seqsvr.v1.LookupRequest
+	18, // 38: seqsvr.v1.Sequence.Current:input_type -> seqsvr.v1.CurrentRequest
+	21, // 39: seqsvr.v1.Sequence.Raise:input_type -> seqsvr.v1.RaiseRequest
+	24, // 40: seqsvr.v1.Sequence.BatchRaise:input_type -> seqsvr.v1.BatchRaiseRequest
+	9,  // 41: seqsvr.v1.Sequence.Open:input_type -> seqsvr.v1.OpenRequest
+	11, // 42: seqsvr.v1.Sequence.Done:input_type -> seqsvr.v1.DoneRequest
+	13, // 43: seqsvr.v1.Sequence.Mark:input_type -> seqsvr.v1.MarkRequest
+	16, // 44: seqsvr.v1.Sequence.Watch:input_type -> seqsvr.v1.WatchRequest
+	27, // 45: seqsvr.v1.Sequence.Stream:input_type -> seqsvr.v1.StreamRequest
+	29, // 46: seqsvr.v1.Sequence.Routes:input_type -> seqsvr.v1.RoutesRequest
+	1,  // 47: seqsvr.v1.Sequence.Next:output_type -> seqsvr.v1.NextReply
+	6,  // 48: seqsvr.v1.Sequence.BatchNext:output_type -> seqsvr.v1.BatchNextReply
+	8,  // 49: seqsvr.v1.Sequence.Lookup:output_type -> seqsvr.v1.LookupReply
+	20, // 50: seqsvr.v1.Sequence.Current:output_type -> seqsvr.v1.CurrentReply
+	22, // 51: seqsvr.v1.Sequence.Raise:output_type -> seqsvr.v1.RaiseReply
+	26, // 52: seqsvr.v1.Sequence.BatchRaise:output_type -> seqsvr.v1.BatchRaiseReply
+	10, // 53: seqsvr.v1.Sequence.Open:output_type -> seqsvr.v1.OpenReply
+	12, // 54: seqsvr.v1.Sequence.Done:output_type -> seqsvr.v1.DoneReply
+	15, // 55: seqsvr.v1.Sequence.Mark:output_type -> seqsvr.v1.MarkReply
+	17, // 56: seqsvr.v1.Sequence.Watch:output_type -> seqsvr.v1.WatchReply
+	28, // 57: seqsvr.v1.Sequence.Stream:output_type -> seqsvr.v1.StreamReply
+	30, // 58: seqsvr.v1.Sequence.Routes:output_type -> seqsvr.v1.RoutesReply
+	47, // [47:59] is the sub-list for method output_type
+	35, // [35:47] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_sequence_proto_init() }
@@ -2659,15 +2889,15 @@ func file_seqsvr_v1_sequence_proto_init() {
 		(*DoneRequest_Uid)(nil),
 		(*DoneRequest_Key)(nil),
 	}
-	file_seqsvr_v1_sequence_proto_msgTypes[19].OneofWrappers = []any{
+	file_seqsvr_v1_sequence_proto_msgTypes[21].OneofWrappers = []any{
 		(*RaiseRequest_Uid)(nil),
 		(*RaiseRequest_Key)(nil),
 	}
-	file_seqsvr_v1_sequence_proto_msgTypes[25].OneofWrappers = []any{
+	file_seqsvr_v1_sequence_proto_msgTypes[27].OneofWrappers = []any{
 		(*StreamRequest_Next)(nil),
 		(*StreamRequest_Current)(nil),
 	}
-	file_seqsvr_v1_sequence_proto_msgTypes[26].OneofWrappers = []any{
+	file_seqsvr_v1_sequence_proto_msgTypes[28].OneofWrappers = []any{
 		(*StreamReply_Next)(nil),
 		(*StreamReply_Current)(nil),
 		(*StreamReply_Error)(nil),
@@ -2678,7 +2908,7 @@ func file_seqsvr_v1_sequence_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_sequence_proto_rawDesc), len(file_seqsvr_v1_sequence_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   29,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

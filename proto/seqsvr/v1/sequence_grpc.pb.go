@@ -28,6 +28,7 @@ const (
 	Sequence_Open_FullMethodName       = "/seqsvr.v1.Sequence/Open"
 	Sequence_Done_FullMethodName       = "/seqsvr.v1.Sequence/Done"
 	Sequence_Mark_FullMethodName       = "/seqsvr.v1.Sequence/Mark"
+	Sequence_Watch_FullMethodName      = "/seqsvr.v1.Sequence/Watch"
 	Sequence_Stream_FullMethodName     = "/seqsvr.v1.Sequence/Stream"
 	Sequence_Routes_FullMethodName     = "/seqsvr.v1.Sequence/Routes"
 )
@@ -72,6 +73,10 @@ type SequenceClient interface {
 	Done(ctx context.Context, in *DoneRequest, opts ...grpc.CallOption) (*DoneReply, error)
 	// Mark tells up to which number nothing of a key is missing: no number at or below it becomes visible later.
 	Mark(ctx context.Context, in *MarkRequest, opts ...grpc.CallOption) (*MarkReply, error)
+	// Watch tells the present of each added key, and then its newest last number and mark after changes.
+	// Changes may be merged, and the newest is never missed. A key whose section goes gets an error, and its
+	// watcher adds it again at the new owner. In all spaces.
+	Watch(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[WatchRequest, WatchReply], error)
 	// Stream carries batches both ways, matched by id; replies may come in any order.
 	Stream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StreamRequest, StreamReply], error)
 	// Routes gives the route table and the mapping.
@@ -176,9 +181,22 @@ func (c *sequenceClient) Mark(ctx context.Context, in *MarkRequest, opts ...grpc
 	return out, nil
 }
 
+func (c *sequenceClient) Watch(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[WatchRequest, WatchReply], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Sequence_ServiceDesc.Streams[0], Sequence_Watch_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchRequest, WatchReply]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Sequence_WatchClient = grpc.BidiStreamingClient[WatchRequest, WatchReply]
+
 func (c *sequenceClient) Stream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StreamRequest, StreamReply], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Sequence_ServiceDesc.Streams[0], Sequence_Stream_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Sequence_ServiceDesc.Streams[1], Sequence_Stream_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -239,6 +257,10 @@ type SequenceServer interface {
 	Done(context.Context, *DoneRequest) (*DoneReply, error)
 	// Mark tells up to which number nothing of a key is missing: no number at or below it becomes visible later.
 	Mark(context.Context, *MarkRequest) (*MarkReply, error)
+	// Watch tells the present of each added key, and then its newest last number and mark after changes.
+	// Changes may be merged, and the newest is never missed. A key whose section goes gets an error, and its
+	// watcher adds it again at the new owner. In all spaces.
+	Watch(grpc.BidiStreamingServer[WatchRequest, WatchReply]) error
 	// Stream carries batches both ways, matched by id; replies may come in any order.
 	Stream(grpc.BidiStreamingServer[StreamRequest, StreamReply]) error
 	// Routes gives the route table and the mapping.
@@ -279,6 +301,9 @@ func (UnimplementedSequenceServer) Done(context.Context, *DoneRequest) (*DoneRep
 }
 func (UnimplementedSequenceServer) Mark(context.Context, *MarkRequest) (*MarkReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Mark not implemented")
+}
+func (UnimplementedSequenceServer) Watch(grpc.BidiStreamingServer[WatchRequest, WatchReply]) error {
+	return status.Error(codes.Unimplemented, "method Watch not implemented")
 }
 func (UnimplementedSequenceServer) Stream(grpc.BidiStreamingServer[StreamRequest, StreamReply]) error {
 	return status.Error(codes.Unimplemented, "method Stream not implemented")
@@ -469,6 +494,13 @@ func _Sequence_Mark_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Sequence_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(SequenceServer).Watch(&grpc.GenericServerStream[WatchRequest, WatchReply]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Sequence_WatchServer = grpc.BidiStreamingServer[WatchRequest, WatchReply]
+
 func _Sequence_Stream_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(SequenceServer).Stream(&grpc.GenericServerStream[StreamRequest, StreamReply]{ServerStream: stream})
 }
@@ -543,6 +575,12 @@ var Sequence_ServiceDesc = grpc.ServiceDesc{
 		},
 	},
 	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Watch",
+			Handler:       _Sequence_Watch_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
 		{
 			StreamName:    "Stream",
 			Handler:       _Sequence_Stream_Handler,

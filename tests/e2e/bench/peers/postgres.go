@@ -19,9 +19,6 @@ import (
 	"github.com/seqsvr/seqsvr/tests/e2e/bench/report"
 )
 
-// errAccount: PostgreSQL refuses to run as root, and there is no other account.
-var errAccount = errors.New("postgres does not run as root, and there is no account postgres or nobody")
-
 const (
 	pgRows        = 100_000
 	pgConnections = 64
@@ -64,7 +61,7 @@ func account() (*host.As, error) {
 		}
 		return &host.As{UID: uint32(uid), GID: uint32(gid)}, nil
 	}
-	return nil, errAccount
+	return nil, fmt.Errorf("%w: an account postgres or nobody, because PostgreSQL does not run as root", ErrAbsent)
 }
 
 // StartPostgres makes a database below dir and starts a server on it.
@@ -145,6 +142,9 @@ func (p *Postgres) Stop() {
 	}
 	p.server.Stop()
 }
+
+// Pool returns its connections.
+func (p *Postgres) Pool() *pgxpool.Pool { return p.pool }
 
 // Pids are the server's processes: one a connection, and some more.
 func (p *Postgres) Pids() []int { return host.Children(p.server.Pid()) }
