@@ -46,6 +46,13 @@ plan=(
   "etcd: partition-leader"
   one-way
 )
+# The modes side by side, at a rate that leaves the processors time: what a node's silence says of it
+# depends on that.
+for name in kill-alloc pause-alloc partition-alloc; do
+  for space in "" " --space live:mode=strict --suspect-after 40ms" " --space orders --suspect-after 40ms"; do
+    plan+=("store: $name --rate 200$space")
+  done
+done
 
 # field NAME FILE prints a number of a report, and words NAME FILE a text.
 field() { awk -v key="\"$1\":" '$1 == key { sub(/,$/, "", $2); print $2; exit }' "$2"; }
