@@ -78,8 +78,10 @@ func (p *pings) run(ctx context.Context) error {
 	}()
 	var told map[string]seq.Session
 	others := p.others()
-	for last, listed := p.now(), p.now(); wake.Sleep(ctx, pingTick); last = p.now() {
+	for last, listed := p.now(), p.now(); wake.Sleep(ctx, pingTick); {
 		now := p.now()
+		late := now - last - pingTick
+		last = now
 		if now-listed >= 10*pingTick {
 			others, listed = p.others(), now
 		}
@@ -96,7 +98,7 @@ func (p *pings) run(ctx context.Context) error {
 				delete(stops, id)
 			}
 		}
-		silent := p.look(ctx, others, now, now-last-pingTick)
+		silent := p.look(ctx, others, now, late)
 		if !maps.Equal(silent, told) {
 			told = silent
 			p.suspect(silent)

@@ -52,8 +52,8 @@ type preemption struct {
 // silent session is deposed, and the same session not again within a lease: if it came back meanwhile, it
 // is late and not gone. If another session has taken the section since and is silent too, it is.
 func (p *preemption) may(id seq.SectionID, holder seq.Session) bool {
-	if _, silent := p.silent[holder]; !silent {
-		return false
+	if name, silent := p.silent[holder]; !silent || !p.o.suspects(name) {
+		return false // it may have been heard since
 	}
 	if last, ok := p.o.taken[id]; ok && last.from == holder && p.now-last.at < p.o.lease {
 		return false

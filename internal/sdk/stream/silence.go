@@ -12,6 +12,9 @@ import (
 // taken over without waiting for a lease, so that another server may have the answer soon.
 const QuietFor = 30 * time.Millisecond
 
+// usualMost bounds how long an answer counts as having taken: keys may wait at a server for a step or a takeover.
+const usualMost = 3 * QuietFor
+
 // listening is what a server said last, on either stream or in answer to a question.
 type listening struct {
 	born time.Time
@@ -31,10 +34,10 @@ func newListening() listening {
 func (l *listening) heard(now time.Time, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.word, l.late = now, 0
-	if took > 0 {
-		l.patience.Answered(took)
+	if took > 0 && !l.word.IsZero() { // the first answer took a connection
+		l.patience.Answered(min(took, usualMost))
 	}
+	l.word, l.late = now, 0
 	if l.gone {
 		l.gone = false
 		l.patience.Wrong(now.Sub(l.born))

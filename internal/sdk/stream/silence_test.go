@@ -125,11 +125,25 @@ func TestTheTimeInWhichTheProcessStoodStillItselfDoesNotCount(t *testing.T) {
 
 func TestAServerHasThreeTimesWhatIsUsualAndTwiceAsLongAfterFalseSuspicions(t *testing.T) {
 	converse(t, func(d *dialogue) {
-		_, id := d.ask(seq.Exact)
-		time.Sleep(2 * QuietFor)
-		d.answer(id)
+		for i, want := range []time.Duration{QuietFor, 6 * QuietFor} { // the first answer does not count
+			_, id := d.ask(seq.Exact)
+			time.Sleep(2 * QuietFor)
+			d.answer(id)
+			_, id = d.ask(seq.Exact)
+			d.silentAfter(want)
+			if i == 0 {
+				d.answer(id)
+			}
+		}
+	})
+	converse(t, func(d *dialogue) {
+		for range 2 {
+			_, id := d.ask(seq.Exact)
+			time.Sleep(time.Hour / 2)
+			d.answer(id)
+		}
 		d.ask(seq.Exact)
-		d.silentAfter(6 * QuietFor)
+		d.silentAfter(3 * usualMost)
 	})
 	converse(t, func(d *dialogue) {
 		_, id := d.ask(seq.Exact)
