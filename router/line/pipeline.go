@@ -270,7 +270,7 @@ func (p *plan) reads(ops []Op) {
 	}
 }
 
-// tickets opens or ends tickets, those of one key one after the other.
+// tickets opens or ends tickets. It works on the tickets of one key one after the other.
 func (p *plan) tickets(ops []Op, of Kind) {
 	for _, g := range groups(ops, of, func(o *Op) string { return o.Key.String() }) {
 		p.calls = append(p.calls, func(ctx context.Context) {

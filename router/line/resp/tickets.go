@@ -15,7 +15,7 @@ import (
 var (
 	errOpen = errors.New("syntax error, expected SEQ.OPEN seq:SPACE/UID [COUNT n] [LIFE ms] [ID id [SENT unix_ms]]")
 	errLife = errors.New("LIFE must be 1 to " + strconv.Itoa(int(seq.MaxTickets.Milliseconds())) + " ms")
-	errEnd  = errors.New("first and ticket must be numbers as SEQ.OPEN gave them")
+	errEnd  = errors.New("SEQ.DONE and SEQ.CANCEL take the first number and the ticket as SEQ.OPEN gave them")
 )
 
 // seqOpen reads SEQ.OPEN, whose answer is the first number, the last, the ticket, its life in milliseconds, and 1

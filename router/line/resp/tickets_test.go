@@ -31,7 +31,7 @@ func TestTicketsAndMarks(t *testing.T) {
 			{"SEQ.OPEN seq:inbox/1 LIFE 300001", "-ERR LIFE must be 1 to 300000 ms"},
 			{"SEQ.OPEN seq:inbox/1 SENT 5", "-ERR syntax error, expected SEQ.OPEN"},
 			{"SEQ.NEXT seq:inbox/1 LIFE 5", "-ERR syntax error, expected SEQ.NEXT"},
-			{"SEQ.DONE seq:inbox/1 x 1", "-ERR first and ticket must be numbers"},
+			{"SEQ.DONE seq:inbox/1 x 1", "-ERR SEQ.DONE and SEQ.CANCEL take the first number"},
 			{"SEQ.DONE seq:inbox/1 1 0", "-ERR BAD_ARGUMENT"},
 			{"SEQ.DONE seq:inbox/1 1", "-ERR wrong number of arguments"},
 		} {
