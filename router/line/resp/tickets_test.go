@@ -49,7 +49,7 @@ func TestTicketsOfAPipelineKeepTheirOrder(t *testing.T) {
 		c := linetest.Dial(t, addr)
 		open, mark := linetest.Array("SEQ.OPEN", "seq:inbox/1"), linetest.Array("SEQ.MARK", "seq:inbox/1")
 		c.Send(open + mark + linetest.Array("INCR", "seq:inbox/1") + open + open + linetest.Array("SEQ.DONE", "seq:inbox/1", "1", "1001") + mark +
-			linetest.Array("MULTI") + linetest.Array("SEQ.DONE", "seq:inbox/1", "3", "1003") + mark + linetest.Array("EXEC"))
+			linetest.Array("MULTI") + linetest.Array("SEQ.CANCEL", "seq:inbox/1", "3", "1003") + mark + linetest.Array("EXEC"))
 		for _, want := range []string{"*[:1 ", "*[*[:0 :0 :1 :0]]", ":2", "*[:3 ", "*[:4 ", "+OK", "*[*[:2 :0 :4 :0]]", "+OK", "+QUEUED", "+QUEUED", "*[+OK *[*[:3 :0 :4 :0]]]"} {
 			if got := c.Reply(); !strings.HasPrefix(got, want) {
 				t.Errorf("got %s, want %s", got, want)
