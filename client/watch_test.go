@@ -144,7 +144,7 @@ func TestAWatchMissesNothingOverTakeoversAndRestarts(t *testing.T) {
 			cluster.TakeOver(from, to)
 			cluster.Publish()
 		case 4:
-			cluster.Nodes[2].Restart()
+			cluster.Nodes[0].Restart()
 			cluster.TakeOver(from, to)
 			cluster.Publish()
 		default:
@@ -177,6 +177,7 @@ func TestAWatchTellsMarks(t *testing.T) {
 		t.Helper()
 		waitFor(t, fmt.Sprintf("%+v", want), func() bool { return s.of(key).Mark == want })
 	}
+	marked(t, c, key, client.Mark{}) // known
 	told(client.Mark{})
 	ticket, err := c.Open(bounded(t), key, 3)
 	if err != nil {
