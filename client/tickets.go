@@ -22,18 +22,29 @@ type Ticket struct {
 	// clock of a process that stands still does not: docs/reading.md says what to do about that.
 	Deadline time.Time
 	Life     time.Duration // from the request to the Deadline
+	// Replayed says that an earlier call with this Request got the numbers. It may have committed them.
+	Replayed bool
 
 	key   Key
 	calls *call.Caller
 }
 
 // OpenOption changes what one Open does.
-type OpenOption func(*pb.OpenRequest)
+type OpenOption func(*opening)
+
+type opening struct {
+	life    uint64   // in milliseconds
+	request *Request // if nil, an exact space gets one of this call
+}
 
 // WithLife gives the ticket a shorter life than the longest one of its space, in milliseconds, rounded up.
 func WithLife(life time.Duration) OpenOption {
-	return func(r *pb.OpenRequest) { r.LifeMs = uint64(max(1, (life+time.Millisecond-1)/time.Millisecond)) }
+	return func(o *opening) { o.life = uint64(max(1, (life+time.Millisecond-1)/time.Millisecond)) }
 }
+
+// OpenedOnce has an Open in a space of mode=exact repeated as TakeIdempotent is. The repeated Open has the ticket
+// again, for its whole life. It fails with seq.ErrTicketEnded if readers may have passed the numbers.
+func OpenedOnce(r Request) OpenOption { return func(o *opening) { o.request = &r } }
 
 // Open takes n numbers of the key as NextN does, with a ticket. seq.ErrNoTickets if the space gives none,
 // seq.ErrBadArgument for a life that it does not give, seq.ErrTickets in the end if too many are open;
@@ -53,14 +64,21 @@ func (t *Ticket) open(ctx context.Context, n uint32, opts []OpenOption) error {
 	if err := seq.CheckCount("count", uint64(n)); err != nil {
 		return err
 	}
-	req := &pb.OpenRequest{}
+	var o opening
 	for _, opt := range opts {
-		opt(req)
+		opt(&o)
 	}
-	err := t.calls.AskOwner(ctx, t.key, func(ctx context.Context, a *call.Attempt) error {
-		req := &pb.OpenRequest{Space: a.Space.Name, Id: &pb.OpenRequest_Uid{Uid: uint64(t.key.UID)}, Count: n, LifeMs: req.LifeMs, RouteVersion: a.Version}
+	once, err := t.once(ctx, o.request)
+	if err != nil {
+		return err
+	}
+	err = t.calls.AskOwner(ctx, t.key, func(ctx context.Context, a *call.Attempt) error {
+		req := &pb.OpenRequest{Space: a.Space.Name, Id: &pb.OpenRequest_Uid{Uid: uint64(t.key.UID)}, Count: n, LifeMs: o.life, RouteVersion: a.Version}
 		if name, ok := t.key.Name(); ok {
 			req.Id = &pb.OpenRequest_Key{Key: name}
+		}
+		if once != nil {
+			req.RequestId, req.FirstSentMs = once.ID, once.Sent
 		}
 		sent := time.Now()
 		reply, err := a.Server.RPC.Open(ctx, req)
@@ -72,7 +90,7 @@ func (t *Ticket) open(ctx context.Context, n uint32, opts []OpenOption) error {
 		if got.Err == nil && (reply.GetTicket() == 0 || reply.GetLifeMs() == 0) {
 			got.Err = fmt.Errorf("%w: no ticket", stream.ErrMalformed)
 		}
-		t.First, t.Last, t.ID = got.First, got.Last, reply.GetTicket()
+		t.First, t.Last, t.ID, t.Replayed = got.First, got.Last, reply.GetTicket(), reply.GetReplayed()
 		t.Life = time.Duration(min(reply.GetLifeMs(), math.MaxInt32)) * time.Millisecond
 		t.Deadline = sent.Add(t.Life)
 		return got.Err
@@ -81,6 +99,23 @@ func (t *Ticket) open(ctx context.Context, n uint32, opts []OpenOption) error {
 		err = fmt.Errorf("%w: it came %v after its deadline", seq.ErrTicketEnded, -time.Until(t.Deadline))
 	}
 	return err
+}
+
+// once returns what all attempts of an Open repeat in an exact space, nil in another.
+func (t *Ticket) once(ctx context.Context, named *Request) (*stream.Request, error) {
+	if named != nil {
+		if err := seq.CheckRequestID("request id", named.ID); err != nil {
+			return nil, err
+		}
+	}
+	space, err := t.calls.Table().SpaceOf(ctx, t.key.Space)
+	if err != nil {
+		return nil, err
+	}
+	if named == nil && space.Mode != seq.Exact {
+		return nil, nil
+	}
+	return stream.RequestIn(space, named)
 }
 
 // Context returns ctx with the end by which a commit should have begun, a tenth of the ticket's life before

@@ -69,6 +69,32 @@ func TestAReaderGoesByMarksThroughTheSDK(t *testing.T) {
 	}
 }
 
+func TestARepeatedOpenOfAnExactSpaceThroughTheSDK(t *testing.T) {
+	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 8}, seq.Space{Name: "inbox", Sections: 8, Tickets: time.Minute, Mode: seq.Exact})
+	c := dial(t, cluster, client.Config{})
+	key, once := client.Key{Space: "inbox", UID: 7}, client.OpenedOnce(client.Request{ID: "message 1"})
+	first, err := c.Open(bounded(t), key, 2, once)
+	if err != nil || first.Replayed {
+		t.Fatalf("got %+v, %v", first, err)
+	}
+	if other, err := c.Open(bounded(t), key, 1); err != nil || other.First != 3 || other.Replayed {
+		t.Errorf("got %+v, %v for a call without a request", other, err)
+	}
+	again, err := c.Open(bounded(t), key, 2, once)
+	if err != nil || again.First != first.First || again.Last != first.Last || again.ID != first.ID || !again.Replayed {
+		t.Errorf("got %+v, %v, want %+v again", again, err, first)
+	}
+	if err := again.Done(bounded(t)); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Open(bounded(t), key, 2, once); !errors.Is(err, seq.ErrTicketEnded) {
+		t.Errorf("after the mark: got %v, want ErrTicketEnded", err)
+	}
+	if _, err := c.Open(bounded(t), key, 1, once); !errors.Is(err, seq.ErrIDConflict) {
+		t.Errorf("another count: got %v, want ErrIDConflict", err)
+	}
+}
+
 func TestTicketsAreRefusedByName(t *testing.T) {
 	_, c := inbox(t)
 	inbox, user := client.Key{Space: "inbox", UID: 7}, client.Key{UID: 7}
@@ -77,16 +103,18 @@ func TestTicketsAreRefusedByName(t *testing.T) {
 		return err
 	}
 	for name, row := range map[string]struct{ got, want error }{
-		"a space without tickets":   {open(user, 1), seq.ErrNoTickets},
-		"a life above the space's":  {open(inbox, 1, client.WithLife(time.Hour)), seq.ErrBadArgument},
-		"no number":                 {open(inbox, 0), seq.ErrBadCount},
-		"an unknown space":          {open(client.Key{Space: "none"}, 1), seq.ErrUnknownSpace},
-		"done of a space without":   {c.Caller().Done(bounded(t), user, 1, 1, false), seq.ErrNoTickets},
-		"done of no ticket":         {c.Caller().Done(bounded(t), inbox, 1, 0, false), seq.ErrBadArgument},
-		"done of one never opened":  {c.Caller().Done(bounded(t), inbox, 1, 1, false), seq.ErrTicketEnded},
-		"marks of a space without":  {func() error { m, err := c.Marks(bounded(t), inbox, user); return errors.Join(err, m[1].Err) }(), seq.ErrNoTickets},
-		"marks of no key":           {func() error { _, err := c.Marks(bounded(t)); return err }(), seq.ErrBadBatch},
-		"marks of an unknown space": {func() error { _, err := c.Marks(bounded(t), client.Key{Space: "none"}); return err }(), seq.ErrUnknownSpace},
+		"a space without tickets":         {open(user, 1), seq.ErrNoTickets},
+		"a life above the space's":        {open(inbox, 1, client.WithLife(time.Hour)), seq.ErrBadArgument},
+		"no number":                       {open(inbox, 0), seq.ErrBadCount},
+		"an unknown space":                {open(client.Key{Space: "none"}, 1), seq.ErrUnknownSpace},
+		"done of a space without":         {c.Caller().Done(bounded(t), user, 1, 1, false), seq.ErrNoTickets},
+		"done of no ticket":               {c.Caller().Done(bounded(t), inbox, 1, 0, false), seq.ErrBadArgument},
+		"done of one never opened":        {c.Caller().Done(bounded(t), inbox, 1, 1, false), seq.ErrTicketEnded},
+		"a request id of a space without": {open(inbox, 1, client.OpenedOnce(client.Request{ID: "a"})), seq.ErrIDNotKept},
+		"a request without an id":         {open(inbox, 1, client.OpenedOnce(client.Request{})), seq.ErrBadArgument},
+		"marks of a space without":        {func() error { m, err := c.Marks(bounded(t), inbox, user); return errors.Join(err, m[1].Err) }(), seq.ErrNoTickets},
+		"marks of no key":                 {func() error { _, err := c.Marks(bounded(t)); return err }(), seq.ErrBadBatch},
+		"marks of an unknown space":       {func() error { _, err := c.Marks(bounded(t), client.Key{Space: "none"}); return err }(), seq.ErrUnknownSpace},
 	} {
 		if !errors.Is(row.got, row.want) {
 			t.Errorf("%s: got %v, want %v", name, row.got, row.want)

@@ -241,6 +241,9 @@ func (o *Owner) Round() uint64 { return o.round }
 // Last returns the last number that was gathered for a UID. W stores may not have it yet.
 func (o *Owner) Last(uid seq.UID) uint64 { return o.state.Last(uid) }
 
+// Highest returns a number that no last number is above.
+func (o *Owner) Highest() uint64 { return max(o.state.floor, o.state.last.High()) }
+
 // Size returns the numbers of UIDs and ids in the section.
 func (o *Owner) Size() (uids, ids int) { return o.state.UIDs(), o.state.IDs() }
 

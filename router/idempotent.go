@@ -43,14 +43,7 @@ func requestsOf(b seq.Batch) []client.Request {
 
 // Lookup implements pb.SequenceServer.
 func (s *server) Lookup(ctx context.Context, r *pb.LookupRequest) (*pb.LookupReply, error) {
-	key, err := keyOf(r.GetSpace(), r.GetId(), r.GetUid(), r.GetKey())
-	if err != nil {
-		return nil, err
-	}
-	if err := seq.CheckRequestID("request_id", r.GetRequestId()); err != nil {
-		return nil, err
-	}
-	place, err := s.door.one(ctx, key.Space, key.UID, r.GetKey())
+	key, place, err := s.admit(ctx, r.GetId(), r, func() error { return seq.CheckRequestID("request_id", r.GetRequestId()) })
 	if err != nil {
 		return nil, err
 	}
@@ -70,18 +63,23 @@ const idempotencyKey = "Idempotency-Key"
 // batchPath takes numbers of many keys.
 const batchPath = "/v1/batch"
 
-// readIdempotencyKey takes the request id of a /v1/next from the header. It is refused where
+// readIdempotencyKey takes the request id of a /v1/next or /v1/open from the header. It is refused where
 // a take of many keys would be none the safer for it, and is of no meaning elsewhere.
 func readIdempotencyKey(r *http.Request, in proto.Message) error {
 	given := r.Header.Values(idempotencyKey)
 	if len(given) == 0 {
 		return nil
 	}
-	next, single := in.(*pb.NextRequest)
-	if r.URL.Path == batchPath {
-		return badArgument(idempotencyKey + " stands for one key, expected request_ids in the body")
-	}
-	if !single {
+	var body *[]byte
+	switch in := in.(type) {
+	case *pb.NextRequest:
+		body = &in.RequestId
+	case *pb.OpenRequest:
+		body = &in.RequestId
+	default:
+		if r.URL.Path == batchPath {
+			return badArgument(idempotencyKey + " stands for one key, expected request_ids in the body")
+		}
 		return nil
 	}
 	if len(given) > 1 {
@@ -91,10 +89,10 @@ func readIdempotencyKey(r *http.Request, in proto.Message) error {
 	if err != nil {
 		return err
 	}
-	if next.RequestId != nil && !bytes.Equal(next.RequestId, id) {
+	if *body != nil && !bytes.Equal(*body, id) {
 		return badArgument("request_id and " + idempotencyKey + " are both set and differ, expected one")
 	}
-	next.RequestId = id
+	*body = id
 	return nil
 }
 

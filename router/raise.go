@@ -12,14 +12,7 @@ import (
 
 // Raise implements pb.SequenceServer.
 func (s *server) Raise(ctx context.Context, r *pb.RaiseRequest) (*pb.RaiseReply, error) {
-	key, err := keyOf(r.GetSpace(), r.GetId(), r.GetUid(), r.GetKey())
-	if err != nil {
-		return nil, err
-	}
-	if err := seq.CheckFloor("at_least", r.GetAtLeast()); err != nil {
-		return nil, err
-	}
-	place, err := s.door.one(ctx, key.Space, key.UID, r.GetKey())
+	key, place, err := s.admit(ctx, r.GetId(), r, func() error { return seq.CheckFloor("at_least", r.GetAtLeast()) })
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
@@ -60,11 +61,7 @@ func (s *server) Next(ctx context.Context, r *pb.NextRequest) (*pb.NextReply, er
 	if err := seq.CheckCount("count", uint64(r.GetCount())); err != nil {
 		return nil, err
 	}
-	key, err := keyOf(r.GetSpace(), r.GetId(), r.GetUid(), r.GetKey())
-	if err != nil {
-		return nil, err
-	}
-	place, err := s.door.one(ctx, key.Space, key.UID, r.GetKey())
+	key, place, err := s.admit(ctx, r.GetId(), r, func() error { return nil })
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +78,27 @@ func (s *server) Next(ctx context.Context, r *pb.NextRequest) (*pb.NextReply, er
 	out := &pb.NextReply{First: uint64(got.First), Last: uint64(got.Last), Unordered: got.Unordered, Replayed: got.Replayed}
 	out.RouteVersion, out.Routes = s.table(r.GetRouteVersion())
 	return out, nil
+}
+
+// one is a request for one key.
+type one interface {
+	GetSpace() string
+	GetUid() uint64
+	GetKey() string
+}
+
+// admit returns the key of a request and a place for it. Here id is the oneof of the request, and check looks at
+// its other fields.
+func (s *server) admit(ctx context.Context, id any, r one, check func() error) (client.Key, *gate.Place, error) {
+	key, err := keyOf(r.GetSpace(), id, r.GetUid(), r.GetKey())
+	if err == nil {
+		err = check()
+	}
+	if err != nil {
+		return key, nil, err
+	}
+	place, err := s.door.one(ctx, key.Space, key.UID, r.GetKey())
+	return key, place, err
 }
 
 // keyOf is the key of a request for one.

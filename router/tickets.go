@@ -2,6 +2,8 @@ package router
 
 import (
 	"context"
+	"math"
+	"time"
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
@@ -16,34 +18,30 @@ func (s *server) Open(ctx context.Context, r *pb.OpenRequest) (*pb.OpenReply, er
 	if err := seq.CheckCount("count", uint64(r.GetCount())); err != nil {
 		return nil, err
 	}
-	key, err := keyOf(r.GetSpace(), r.GetId(), r.GetUid(), r.GetKey())
-	if err != nil {
-		return nil, err
-	}
-	place, err := s.door.one(ctx, key.Space, key.UID, r.GetKey())
+	key, place, err := s.admit(ctx, r.GetId(), r, func() error { return nil })
 	if err != nil {
 		return nil, err
 	}
 	defer place.Leave()
-	got, err := s.sdk.Open(rpc.Relay(ctx), key, r.GetCount(), func(o *pb.OpenRequest) { o.LifeMs = r.GetLifeMs() })
+	var options []client.OpenOption
+	if r.GetLifeMs() > 0 {
+		options = append(options, client.WithLife(time.Duration(min(r.GetLifeMs(), math.MaxInt32))*time.Millisecond))
+	}
+	if r.RequestId != nil {
+		options = append(options, client.OpenedOnce(requestOf(r.RequestId, r.GetFirstSentMs())))
+	}
+	got, err := s.sdk.Open(rpc.Relay(ctx), key, r.GetCount(), options...)
 	if err != nil {
 		return nil, err
 	}
-	out := &pb.OpenReply{First: uint64(got.First), Last: uint64(got.Last), Ticket: got.ID, LifeMs: uint64(got.Life.Milliseconds())}
+	out := &pb.OpenReply{First: uint64(got.First), Last: uint64(got.Last), Ticket: got.ID, LifeMs: uint64(got.Life.Milliseconds()), Replayed: got.Replayed}
 	out.RouteVersion, out.Routes = s.table(r.GetRouteVersion())
 	return out, nil
 }
 
 // Done implements pb.SequenceServer.
 func (s *server) Done(ctx context.Context, r *pb.DoneRequest) (*pb.DoneReply, error) {
-	key, err := keyOf(r.GetSpace(), r.GetId(), r.GetUid(), r.GetKey())
-	if err != nil {
-		return nil, err
-	}
-	if err := seq.CheckTicket(r.GetFirst(), r.GetTicket()); err != nil {
-		return nil, err
-	}
-	place, err := s.door.one(ctx, key.Space, key.UID, r.GetKey())
+	key, place, err := s.admit(ctx, r.GetId(), r, func() error { return seq.CheckTicket(r.GetFirst(), r.GetTicket()) })
 	if err != nil {
 		return nil, err
 	}

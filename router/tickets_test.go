@@ -11,7 +11,8 @@ import (
 )
 
 func TestTicketsOverHTTP(t *testing.T) {
-	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 8}, seq.Space{Name: "inbox", Sections: 8, Tickets: 500 * time.Millisecond})
+	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 8}, seq.Space{Name: "inbox", Sections: 8, Tickets: 500 * time.Millisecond},
+		seq.Space{Name: "orders", Sections: 8, Tickets: time.Minute, Mode: seq.Exact})
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	base := "http://" + r.HTTPAddr() + "/v1/"
 	post := func(path, body string) (int, map[string]any) {
@@ -45,6 +46,20 @@ func TestTicketsOverHTTP(t *testing.T) {
 		if code, got := post("open", body); code != 400 || got["code"] != want {
 			t.Errorf("open of %s: got %d %v, want %s", body, code, got, want)
 		}
+	}
+	once := `{"space":"orders","uid":7,"request_id":"YQ=="}`
+	code, first := post("open", once)
+	if code != 200 || first["first"] != 1.0 {
+		t.Fatalf("open of a request: got %d %v", code, first)
+	}
+	if code, got := post("open", once); code != 200 || got["ticket"] != first["ticket"] || got["replayed"] != true {
+		t.Errorf("the same request: got %d %v, want %v", code, got, first)
+	}
+	if code, got := post("done", fmt.Sprintf(`{"space":"orders","uid":7,"first":1,"ticket":%.0f}`, first["ticket"])); code != 200 {
+		t.Errorf("done: got %d %v", code, got)
+	}
+	if code, got := post("open", once); code != 410 || got["code"] != "TICKET_ENDED" {
+		t.Errorf("the same request after the mark: got %d %v", code, got)
 	}
 	if code, _, got := do(t, "GET", base+"mark?uids=7", "", ""); code != 400 || got["code"] != "NO_TICKETS" {
 		t.Errorf("mark of a space without tickets: got %d %v", code, got)

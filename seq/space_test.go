@@ -45,7 +45,7 @@ func TestASectionIsNearItsEndAndThenSpent(t *testing.T) {
 	}
 }
 
-func TestTicketsAreOfOrdinaryAndStrictSpacesWithinTheirBounds(t *testing.T) {
+func TestTicketsAreOfSpacesWhoseNumbersRiseWithinTheirBounds(t *testing.T) {
 	for _, row := range []struct {
 		space seq.Space
 		bad   bool
@@ -57,7 +57,7 @@ func TestTicketsAreOfOrdinaryAndStrictSpacesWithinTheirBounds(t *testing.T) {
 		{seq.Space{Tickets: seq.MaxTickets + time.Millisecond}, true},
 		{seq.Space{Tickets: time.Second + time.Microsecond}, true},
 		{seq.Space{Tickets: time.Second, Mode: seq.UniqueOnly}, true},
-		{seq.Space{Tickets: time.Second, Mode: seq.Exact}, true},
+		{seq.Space{Tickets: time.Second, Mode: seq.Exact}, false},
 	} {
 		row.space.Name = "inbox"
 		if _, err := seq.NewMapping(row.space); errors.Is(err, seq.ErrBadMapping) != row.bad {

@@ -31,12 +31,20 @@ func requestsOf(space *seq.Space, ids [][]byte, sent []int64) ([]section.Request
 	return out, nil
 }
 
+// checkRequest checks the request id of a call for one key, which may have none.
+func checkRequest(id []byte) error {
+	if id == nil {
+		return nil
+	}
+	return seq.CheckRequestID("request_id", id)
+}
+
 // requestOf returns the request of a call for one key.
-func requestOf(space *seq.Space, req *pb.NextRequest) ([]section.Request, error) {
-	if req.RequestId == nil {
+func requestOf(space *seq.Space, id []byte, sent int64) ([]section.Request, error) {
+	if id == nil {
 		return nil, nil
 	}
-	return requestsOf(space, [][]byte{req.RequestId}, []int64{req.FirstSentMs})
+	return requestsOf(space, [][]byte{id}, []int64{sent})
 }
 
 // refusals are the errors of package exact, and what callers know them as.
@@ -80,13 +88,11 @@ func (s *Sequence) Lookup(ctx context.Context, req *pb.LookupRequest) (*pb.Looku
 	if err := space.KeepsIDs(); err != nil {
 		return nil, err
 	}
-	place, err := s.Limits.inWork.Enter(ctx, 1)
+	ctx, leave, err := s.enterOne(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer place.Leave()
-	ctx, cancel := bounded(ctx)
-	defer cancel()
+	defer leave()
 	got, err := s.Sections.Lookup(ctx, space, key, string(req.RequestId))
 	if err != nil {
 		return nil, fmt.Errorf("lookup: %w", refusal(err))

@@ -17,13 +17,11 @@ func (s *Sequence) Raise(ctx context.Context, req *pb.RaiseRequest) (*pb.RaiseRe
 	if err != nil {
 		return nil, err
 	}
-	place, err := s.Limits.inWork.Enter(ctx, 1)
+	ctx, leave, err := s.enterOne(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer place.Leave()
-	ctx, cancel := bounded(ctx)
-	defer cancel()
+	defer leave()
 	value, err := s.Sections.Raise(ctx, space, key, req.AtLeast, section.Reach{Force: req.Force, Within: req.MaxJump})
 	if err != nil {
 		return nil, refusal(err)

@@ -93,6 +93,16 @@ func (s *Sequence) counter(ctx context.Context, name string, id any, of interfac
 	return space, seq.Plain(seq.UID(of.GetUid())), nil
 }
 
+// enterOne takes a place for a request for one key, and bounds its time. leave ends both.
+func (s *Sequence) enterOne(ctx context.Context) (within context.Context, leave func(), err error) {
+	place, err := s.Limits.inWork.Enter(ctx, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	within, cancel := bounded(ctx)
+	return within, func() { cancel(); place.Leave() }, nil
+}
+
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}
@@ -106,16 +116,11 @@ func (s *Sequence) Next(ctx context.Context, req *pb.NextRequest) (*pb.NextReply
 	if err := seq.CheckCount("count", uint64(req.Count)); err != nil {
 		return nil, err
 	}
-	space, key, err := s.counter(ctx, req.Space, req.Id, req, func() error {
-		if req.RequestId == nil {
-			return nil
-		}
-		return seq.CheckRequestID("request_id", req.RequestId)
-	})
+	space, key, err := s.counter(ctx, req.Space, req.Id, req, func() error { return checkRequest(req.RequestId) })
 	if err != nil {
 		return nil, err
 	}
-	requests, err := requestOf(space, req)
+	requests, err := requestOf(space, req.RequestId, req.FirstSentMs)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,11 @@ func (s *Sequence) Open(ctx context.Context, req *pb.OpenRequest) (*pb.OpenReply
 	if err := seq.CheckCount("count", uint64(req.Count)); err != nil {
 		return nil, err
 	}
-	space, key, err := s.counter(ctx, req.Space, req.Id, req, func() error { return nil })
+	space, key, err := s.counter(ctx, req.Space, req.Id, req, func() error { return checkRequest(req.RequestId) })
+	if err != nil {
+		return nil, err
+	}
+	requests, err := requestOf(space, req.RequestId, req.FirstSentMs)
 	if err != nil {
 		return nil, err
 	}
@@ -26,18 +30,16 @@ func (s *Sequence) Open(ctx context.Context, req *pb.OpenRequest) (*pb.OpenReply
 	if err != nil {
 		return nil, err
 	}
-	place, err := s.Limits.inWork.Enter(ctx, 1)
+	ctx, leave, err := s.enterOne(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer place.Leave()
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	got, ids := s.Sections.Open(ctx, space, key.Alone(), []uint32{req.Count}, life)
+	defer leave()
+	got, ids := s.Sections.Open(ctx, space, key.Alone(), []uint32{req.Count}, requests, life)
 	if len(got.Faults) > 0 {
-		return nil, got.Faults[0].Err
+		return nil, refusal(got.Faults[0].Err)
 	}
-	reply := &pb.OpenReply{First: got.First[0], Last: got.Last[0], Ticket: ids[0], LifeMs: uint64(life.Milliseconds())}
+	reply := &pb.OpenReply{First: got.First[0], Last: got.Last[0], Ticket: ids[0], LifeMs: uint64(life.Milliseconds()), Replayed: len(got.Replayed) > 0 && got.Replayed[0]}
 	reply.RouteVersion, reply.Routes = s.routesFor(req.RouteVersion)
 	return reply, nil
 }
@@ -51,13 +53,11 @@ func (s *Sequence) Done(ctx context.Context, req *pb.DoneRequest) (*pb.DoneReply
 	if err := space.GivesTickets(); err != nil {
 		return nil, err
 	}
-	place, err := s.Limits.inWork.Enter(ctx, 1)
+	ctx, leave, err := s.enterOne(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer place.Leave()
-	ctx, cancel := bounded(ctx)
-	defer cancel()
+	defer leave()
 	ended := []section.Ticket{{First: req.First, ID: req.Ticket, Cancelled: req.Cancelled}}
 	if faults := s.Sections.End(ctx, space, key.Alone(), ended); len(faults) > 0 {
 		return nil, faults[0].Err

@@ -81,6 +81,9 @@ func (g *Log) begin(found quorum.Outcome) error {
 	if err != nil {
 		return err
 	}
+	if g.logs.cfg.Began != nil {
+		g.logs.cfg.Began(g.id, g.epoch, owner)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.owner == nil && !g.closed {
@@ -106,13 +109,21 @@ func (g *Log) weigh() {
 	}
 }
 
+// Opened waits until the log has read its copy, or is closed. It returns an error if ctx ends before.
+func (g *Log) Opened(ctx context.Context) error {
+	select {
+	case <-g.opened:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("section %d: its copy is being read: %w", g.id, context.Cause(ctx))
+	}
+}
+
 // ask calls do with the owner, once there is one, and with the time if at is not nil. It returns ErrClosed or the
 // error of do.
 func (g *Log) ask(ctx context.Context, at *Instant, do func(o *exact.Owner, now int64) (exact.Answer, error)) (Ticket, error) {
-	select {
-	case <-g.opened:
-	case <-ctx.Done():
-		return Ticket{}, fmt.Errorf("section %d: its copy is being read: %w", g.id, context.Cause(ctx))
+	if err := g.Opened(ctx); err != nil {
+		return Ticket{}, err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

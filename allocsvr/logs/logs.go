@@ -46,6 +46,8 @@ type Config struct {
 	// StoreTime returns the latest time that the clocks of W stores have reached. It returns false if the
 	// time is not known. If StoreTime is nil, the time is never known.
 	StoreTime func() (time.Time, bool)
+	// Began is called when a log has read its copy, before it serves. It must only read the owner.
+	Began func(id seq.SectionID, epoch seq.Epoch, o *exact.Owner)
 	// Lost is called when a log ends because a store has promised the epoch by, or refuses the records of
 	// the log. The section must be given up. Lost is called without locks.
 	Lost func(id seq.SectionID, epoch, by seq.Epoch)

@@ -191,15 +191,15 @@ func (t *attempt) Failed(at ownership.Stage, out quorum.Outcome) {
 // released them, and if the highest accepted epoch is the epoch of their seal. Then nothing was handed out
 // in between. Otherwise the base is the maximum over W promises.
 func (t *attempt) start(out quorum.Outcome) (kept bool) {
-	if t.c.Space().Mode == seq.Exact { // its log has everything, and is read under the epoch
-		t.table, t.max = counters.New(0), 0
-		t.from = handover.Sealed{ID: t.c.ID(), Epoch: out.Accepted, Table: t.table, Mark: t.o.mark(t.c.ID())}
-		return false
-	}
 	step, limit := t.c.Space().Step, uint64(seq.MaxSeq)
 	s, ok, there := t.o.kept.Use(t.c.ID(), func(s handover.Sealed) bool {
 		return s.Follows(out.Accepted) && s.Genuine(out.Seal) && s.Table.High() <= out.Max
 	})
+	if t.c.Space().Mode == seq.Exact { // its log has everything but the tickets, and is read under the epoch
+		t.table, t.max = counters.New(0), 0
+		t.from = handover.Sealed{ID: t.c.ID(), Epoch: out.Accepted, Table: t.table, Mark: t.o.mark(t.c.ID()), Tickets: s.Tickets}
+		return false
+	}
 	if ok {
 		t.table, t.from = s.Table, s
 		// The ceiling moves only as far as a step needs, so that hand-overs

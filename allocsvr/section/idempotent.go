@@ -87,6 +87,10 @@ func (t *Taking) settleLogged(ctx context.Context) {
 				t.fail(i, fmt.Errorf("%s: %w", t.keys.At(i), err))
 				return
 			}
+			if err := t.closed(i, a); err != nil {
+				t.fail(i, fmt.Errorf("%s: %w", t.keys.At(i), err))
+				return
+			}
 			t.got(i, a)
 		})
 }
@@ -101,11 +105,19 @@ func (t *Taking) gather(ctx context.Context, at *logs.Instant, g *logs.Log, i in
 	if err := t.line.failed(c, uid); err != nil {
 		return logs.Ticket{}, err
 	}
-	ticket, err := g.Take(ctx, at, uid, uint32(t.count(i)), r.ID, r.Sent)
+	ticket, err := t.gathered(ctx, c, g, at, i, r)
 	if err != nil && !errors.Is(err, logs.ErrClosed) { // a closed log is followed by another one
 		t.ended(i, err)
 	}
 	return ticket, err
+}
+
+// gathered is gather in a section, with a ticket if the call opens tickets.
+func (t *Taking) gathered(ctx context.Context, c *Section, g *logs.Log, at *logs.Instant, i int, r Request) (logs.Ticket, error) {
+	if t.opening != nil {
+		return t.openLogged(ctx, c, g, at, i, r)
+	}
+	return g.Take(ctx, at, t.keys.UIDs[i], uint32(t.count(i)), r.ID, r.Sent)
 }
 
 // ended notes the error of index i, unless it is about this request alone.

@@ -6,7 +6,9 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/seqsvr/seqsvr/allocsvr/logs"
 	"github.com/seqsvr/seqsvr/allocsvr/section/tickets"
+	"github.com/seqsvr/seqsvr/exact"
 	"github.com/seqsvr/seqsvr/internal/base/wake"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -38,32 +40,78 @@ type opening struct {
 	ids  []uint64
 }
 
-// Open is Take that opens a ticket of that life for the numbers of each key. ids[i] is 0 where Faults has i.
-// seq.ErrNoTickets, seq.ErrTickets.
-func (t *Table) Open(ctx context.Context, space *seq.Space, keys seq.Counters, counts []uint32, life time.Duration) (out Taken, ids []uint64) {
+// Open is Take that opens a ticket of that life for the numbers of each key. In an exact space, requests[i] names
+// the request of keys[i]; if nil, no request has an id. A repeated request has the ticket of before, and
+// seq.ErrTicketEnded if marks may have passed its numbers. ids[i] is 0 where Faults has i. seq.ErrTickets.
+func (t *Table) Open(ctx context.Context, space *seq.Space, keys seq.Counters, counts []uint32, requests []Request, life time.Duration) (out Taken, ids []uint64) {
 	k := new(Taking)
 	k.Set(t, space, keys, counts)
 	k.opening = &opening{life: life, ids: make([]uint64, len(keys.UIDs))}
+	k.Name(requests)
 	for i := range keys.UIDs {
 		k.pending = append(k.pending, i)
 		k.line.hold(t.Section(space.SectionOf(keys.Places[i])), keys.UIDs[i], k.count(i))
 	}
 	k.waits()
 	k.Settle(ctx)
-	for _, f := range k.out.Faults { // some were taken before a strict space refused them
-		if id := k.opening.ids[f.Index]; id != 0 {
+	for _, f := range k.out.Faults {
+		id := k.opening.ids[f.Index]
+		k.opening.ids[f.Index] = 0
+		// Some were taken before a strict space refused them. In an exact space, the repeated request gets them.
+		if id != 0 && !k.exact {
 			k.revoke(f.Index, id)
 		}
 	}
 	return k.out, k.opening.ids
 }
 
+// ticketID returns the id of a new ticket. JSON keeps it whole.
+func ticketID() uint64 { return rand.Uint64N(uint64(seq.MaxSeq)) + 1 }
+
 // open opens the ticket of index i, whose numbers were taken under this lock. Needs c.mu.
 func (t *Taking) open(c *Section, i int) {
-	id := rand.Uint64N(uint64(seq.MaxSeq)) + 1 // JSON keeps it whole
+	id := ticketID()
 	t.opening.ids[i] = id
 	// The clock is read after the take: the owner's end is later than the writer's, who counts from the sending.
 	c.book.Open(uint64(t.keys.UIDs[i]), t.out.First[i], t.out.Last[i], id, t.table.clock.Now(), t.opening.life)
+}
+
+// openLogged has the log of an exact section take the numbers of index i for a request, and opens their ticket
+// under the same lock, so that a mark that knows the numbers knows the ticket.
+func (t *Taking) openLogged(ctx context.Context, c *Section, g *logs.Log, at *logs.Instant, i int, r Request) (logs.Ticket, error) {
+	if err := g.Opened(ctx); err != nil {
+		return logs.Ticket{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state != Owned || c.log != g {
+		return logs.Ticket{}, logs.ErrClosed
+	}
+	uid, now := t.keys.UIDs[i], t.table.clock.Now()
+	if err := c.book.Admit(uint64(uid), now); err != nil {
+		return logs.Ticket{}, err
+	}
+	got, err := g.Take(ctx, at, uid, uint32(t.count(i)), r.ID, r.Sent)
+	if err != nil {
+		return got, err
+	}
+	id, last := ticketID(), got.First+uint64(got.Count)-1
+	if got.Replayed {
+		id = c.book.Again(uint64(uid), got.First, last, id, now, t.opening.life)
+	} else {
+		c.book.Open(uint64(uid), got.First, last, id, now, t.opening.life)
+	}
+	t.opening.ids[i] = id
+	return got, nil
+}
+
+// closed returns the error of index i if its request was repeated after marks may have passed its numbers.
+func (t *Taking) closed(i int, a exact.Answer) error {
+	if t.opening == nil || t.opening.ids[i] != 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: request %q has %d to %d, and they are closed: readers may have passed them",
+		seq.ErrTicketEnded, t.requests[i].ID, a.First, a.First+uint64(a.Count)-1)
 }
 
 // revoke ends a ticket that its caller will not hear of.
@@ -103,9 +151,13 @@ func (t *Table) End(ctx context.Context, space *seq.Space, keys seq.Counters, en
 
 // Marks reads the marks of keys.
 func (t *Table) Marks(ctx context.Context, space *seq.Space, keys seq.Counters) ([]Mark, []Fault) {
+	if space.Mode == seq.Exact {
+		return t.marksLogged(ctx, space, keys)
+	}
 	out := make([]Mark, len(keys.UIDs))
 	faults := t.read(ctx, space, keys, func(i int, c *Section) {
-		out[i] = c.markOf(uint64(keys.UIDs[i]), t.clock.Now())
+		last, _ := c.table.Get(uint64(keys.UIDs[i]))
+		out[i] = c.markOf(uint64(keys.UIDs[i]), last, t.clock.Now())
 	})
 	for _, f := range faults {
 		out[f.Index] = Mark{}
@@ -113,12 +165,60 @@ func (t *Table) Marks(ctx context.Context, space *seq.Space, keys seq.Counters) 
 	return out, faults
 }
 
-// markOf reads the mark of a UID, which is the last number in a space without tickets. Needs c.mu.
-func (c *Section) markOf(uid uint64, now time.Duration) (m Mark) {
-	m.Last, _ = c.table.Get(uid)
-	m.Value = m.Last
+// marksLogged is Marks in an exact space.
+func (t *Table) marksLogged(ctx context.Context, space *seq.Space, keys seq.Counters) (out []Mark, faults []Fault) {
+	out = make([]Mark, len(keys.UIDs))
+	ids := make([]seq.SectionID, len(out))
+	for i, place := range keys.Places {
+		ids[i] = space.SectionOf(place)
+	}
+	t.markLogged(ctx, ids, func(i int) seq.UID { return keys.UIDs[i] }, func(i int, _ *Section, m Mark, err error) {
+		if out[i] = m; err != nil {
+			faults = append(faults, Fault{Index: i, Err: err})
+		}
+	})
+	return out, faults
+}
+
+// markLogged calls done with the mark of each UID, by index, in its section of an exact space, which is locked
+// unless err is not nil. The last number waits for a commit that began after the call, so that an owner of
+// before, whose tickets may be over, answers nothing.
+func (t *Table) markLogged(ctx context.Context, ids []seq.SectionID, uid func(i int) seq.UID, done func(i int, c *Section, m Mark, err error)) {
+	asked := make([]*logs.Log, len(ids))
+	ask := func(i int, g *logs.Log) (logs.Ticket, error) {
+		asked[i] = g
+		return g.Current(ctx, uid(i))
+	}
+	t.logged.find.AskAll(ctx, ids, ask, func(i int, a exact.Answer, err error) {
+		c := t.Section(ids[i])
+		for ; err == nil; a, err = t.logged.find.Ask(ctx, ids[i], func(g *logs.Log) (logs.Ticket, error) { return ask(i, g) }) {
+			c.mu.Lock()
+			if c.state == Owned && c.log == asked[i] { // else it was given up meanwhile
+				done(i, c, c.markOf(uint64(uid(i)), a.First, t.clock.Now()), nil)
+				c.mu.Unlock()
+				return
+			}
+			c.mu.Unlock()
+		}
+		done(i, c, Mark{}, err)
+	})
+}
+
+// begun says that the log of a section begins from a copy, before it serves.
+func (t *Table) begun(id seq.SectionID, epoch seq.Epoch, o *exact.Owner) {
+	c := t.Section(id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state == Owned && c.epoch == epoch && c.book != nil {
+		c.book.Begin(o.Highest(), func(uid uint64) uint64 { return o.Last(seq.UID(uid)) })
+	}
+}
+
+// markOf returns the mark of a UID, which is the last number in a space without tickets. Needs c.mu.
+func (c *Section) markOf(uid, last uint64, now time.Duration) Mark {
+	m := Mark{Last: last, Value: last}
 	if c.book != nil {
-		m.Value, m.Fence, m.Unknown = c.book.Mark(uid, m.Last, now)
+		m.Value, m.Fence, m.Unknown = c.book.Mark(uid, last, now)
 	}
 	return m
 }
@@ -154,7 +254,9 @@ func (c *Section) beginTickets(t *Table) {
 		c.book = tickets.New(&t.tickets, t.clock.Now(), c.space.Tickets)
 	}
 	c.book.Notify(c.moved)
-	c.book.Begin(c.table.High())
+	if c.log == nil { // else the log says so once it has read the section's copy
+		c.book.Begin(c.table.High(), nil)
+	}
 }
 
 // endTickets forgets the tickets. Needs c.mu.

@@ -28,7 +28,7 @@ func newInbox(t *testing.T, mode seq.Mode) *owned {
 // open opens a ticket for n numbers of uid 1.
 func (o *owned) open(n uint32) (first, id uint64) {
 	o.t.Helper()
-	got, ids := o.Open(o.t.Context(), o.c.space, seq.PlainAll(1), []uint32{n}, ticketLife)
+	got, ids := o.Open(o.t.Context(), o.c.space, seq.PlainAll(1), []uint32{n}, nil, ticketLife)
 	if len(got.Faults) > 0 || ids[0] == 0 || got.Last[0]-got.First[0]+1 != uint64(n) {
 		o.t.Fatalf("open: %+v, ids %v", got, ids)
 	}
@@ -166,7 +166,7 @@ func TestASectionThatWasInstalledWithoutAPromiseHoldsItsMarks(t *testing.T) {
 func TestAnOpenThatFailsLeavesNoTicket(t *testing.T) {
 	o := newInbox(t, seq.Strict)
 	o.regs.OnProbe = func() quorum.Outcome { return quorum.Outcome{State: quorum.Unknown, Err: seq.ErrNoQuorum} }
-	got, ids := o.Open(t.Context(), o.c.space, seq.PlainAll(1), nil, ticketLife)
+	got, ids := o.Open(t.Context(), o.c.space, seq.PlainAll(1), nil, nil, ticketLife)
 	if len(got.Faults) != 1 || !errors.Is(got.Faults[0].Err, seq.ErrNoQuorum) || ids[0] != 0 {
 		t.Errorf("got %+v, ids %v", got, ids)
 	}
@@ -175,7 +175,7 @@ func TestAnOpenThatFailsLeavesNoTicket(t *testing.T) {
 
 	o = newInbox(t, seq.Ordered)
 	o.clock.Advance(ownerLease)
-	if got, _ := o.Open(t.Context(), o.c.space, seq.PlainAll(1), nil, ticketLife); len(got.Faults) != 1 || !errors.Is(got.Faults[0].Err, seq.ErrNoLease) {
+	if got, _ := o.Open(t.Context(), o.c.space, seq.PlainAll(1), nil, nil, ticketLife); len(got.Faults) != 1 || !errors.Is(got.Faults[0].Err, seq.ErrNoLease) {
 		t.Errorf("without a lease: got %+v", got)
 	}
 	if _, err := o.mark(); !errors.Is(err, seq.ErrNoLease) {
@@ -183,7 +183,7 @@ func TestAnOpenThatFailsLeavesNoTicket(t *testing.T) {
 	}
 	o.hold.End = o.clock.Now() + ownerLease
 	o.Table.tickets.Open.Store(tickets.MostOpen)
-	if got, _ := o.Open(t.Context(), o.c.space, seq.PlainAll(1), nil, ticketLife); len(got.Faults) != 1 || !errors.Is(got.Faults[0].Err, seq.ErrTickets) {
+	if got, _ := o.Open(t.Context(), o.c.space, seq.PlainAll(1), nil, nil, ticketLife); len(got.Faults) != 1 || !errors.Is(got.Faults[0].Err, seq.ErrTickets) {
 		t.Errorf("too many: got %+v", got)
 	}
 	if n, _ := o.c.table.Get(1); n != 0 {

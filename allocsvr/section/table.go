@@ -109,8 +109,9 @@ func New(cfg Config) (*Table, error) {
 	t.stepper = ownership.NewStepper[rising](t.holder, t.clock, t.traces)
 	t.logs = logs.New(logs.Config{
 		Stores: t.holder.Registers, Session: t.holder.Session, Clock: t.clock, StoreTime: cfg.StoreTime,
-		Lost: func(id seq.SectionID, epoch, by seq.Epoch) { t.lose(t.Section(id), epoch, by) },
-		Grow: t.memory.growLogs, Full: func() error { return t.memory.full(cfg.StoresFull) },
+		Began: t.begun,
+		Lost:  func(id seq.SectionID, epoch, by seq.Epoch) { t.lose(t.Section(id), epoch, by) },
+		Grow:  t.memory.growLogs, Full: func() error { return t.memory.full(cfg.StoresFull) },
 		Logger: t.log, Traces: t.traces,
 	})
 	t.logged = logged{find: t.logOf, record: t.record}

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/seqsvr/seqsvr/allocsvr/logs"
-	"github.com/seqsvr/seqsvr/exact"
 	"github.com/seqsvr/seqsvr/internal/base/watch"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -156,12 +154,13 @@ func (w *Watch) Next(ctx context.Context, n int) (news []News) {
 		case c.state != Owned:
 			one.Err = w.t.guide.FailFast()
 			ok = one.Err != nil
+		case c.space.Mode == seq.Exact: // it rests on no lease
+			logged = append(logged, len(news))
 		case !c.leased(now):
 			one.Err = fmt.Errorf("section %d: %w", c.id, w.t.leaseLoss())
-		case c.space.Mode == seq.Exact:
-			logged = append(logged, len(news))
 		default:
-			one.Mark = c.markOf(e.Key, now)
+			last, _ := c.table.Get(e.Key)
+			one.Mark = c.markOf(e.Key, last, now)
 			c.watch.held = c.watch.held || one.Mark.Unknown > 0
 			if c.space.Mode == seq.Strict {
 				read.note(c)
@@ -205,16 +204,17 @@ func (w *Watch) readLogged(ctx context.Context, news []News, at []int) {
 	for k, i := range at {
 		ids[k] = seq.SectionID(news[i].e.Of().ID)
 	}
-	w.t.logged.find.AskAll(ctx, ids,
-		func(k int, g *logs.Log) (logs.Ticket, error) { return g.Current(ctx, seq.UID(news[at[k]].e.Key)) },
-		func(k int, a exact.Answer, err error) {
-			one := &news[at[k]]
-			if err != nil {
-				w.drop(one, err)
-				return
-			}
-			one.Mark.Last, one.Mark.Value = a.First, a.First
-		})
+	w.t.markLogged(ctx, ids, func(k int) seq.UID { return seq.UID(news[at[k]].e.Key) }, func(k int, c *Section, m Mark, err error) {
+		one := &news[at[k]]
+		if err != nil {
+			w.drop(one, err)
+			return
+		}
+		one.Mark = m
+		if c.watched {
+			c.watch.held = c.watch.held || m.Unknown > 0
+		}
+	})
 }
 
 // tick marks keys for which time alone changes what is told: their lease has ended, their section is on its

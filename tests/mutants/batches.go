@@ -48,8 +48,7 @@ var batchMutants = []mutant{
 	{rule: "batch-fronts", name: "a space that is not known refuses the batches beside its own", file: "allocsvr/api/batch.go", in: []string{"tests/integration"}, edits: []edit{
 		{"errors.Is(err, seq.ErrUnknownSpace) || ", ""}}},
 	{rule: "batch-fronts", name: "a router looks at a floor before the key", file: "router/raise.go", in: []string{"tests/integration"}, edits: []edit{
-		{"	key, err := keyOf(r.GetSpace(), r.GetId(), r.GetUid(), r.GetKey())\n	if err != nil {\n		return nil, err\n	}\n	if err := seq.CheckFloor(\"at_least\", r.GetAtLeast()); err != nil {\n		return nil, err\n	}\n",
-			"	if err := seq.CheckFloor(\"at_least\", r.GetAtLeast()); err != nil {\n		return nil, err\n	}\n	key, err := keyOf(r.GetSpace(), r.GetId(), r.GetUid(), r.GetKey())\n	if err != nil {\n		return nil, err\n	}\n"}}},
+		{"	key, place, err := s.admit(", "	if err := seq.CheckFloor(\"at_least\", r.GetAtLeast()); err != nil {\n		return nil, err\n	}\n	key, place, err := s.admit("}}},
 	{rule: "batch-fronts", name: "of many conflicts the first one is told", file: "router/v1.go", in: []string{"tests/integration"}, edits: []edit{
 		{"	if len(errs) > 1 && errs[0]", "	if len(errs) > 1<<20 && errs[0]"}}},
 	{rule: "batch-order", name: "a server that speaks again is asked for the later keys of an order", file: "internal/sdk/call/begin.go", in: []string{"internal/sdk/call"}, edits: []edit{

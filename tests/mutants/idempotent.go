@@ -46,7 +46,7 @@ var onceMutants = []mutant{
 	{rule: "conflict-carries-the-original", name: "HTTP does not tell what the id has got", file: "router/json.go", in: []string{"router"}, edits: []edit{
 		{"		what.First, what.Count = uint64(conflict.First), conflict.Count\n", "		_ = conflict\n"}}},
 	{rule: "one-id-a-request", name: "the header goes before a body with another id", file: "router/idempotent.go", in: []string{"router"}, edits: []edit{
-		{"!bytes.Equal(next.RequestId, id) {", "false {"}}},
+		{"!bytes.Equal(*body, id) {", "false {"}}},
 	{rule: "one-id-a-request", name: "a batch with the header is taken without it", file: "router/idempotent.go", in: []string{"router"}, edits: []edit{
 		{"	if r.URL.Path == batchPath {\n", "	if false {\n"}}},
 	{rule: "one-id-a-request", name: "the same log gets other ids", file: "cmd/seqctl/replay/run.go", in: []string{"cmd/seqctl/replay"}, edits: []edit{

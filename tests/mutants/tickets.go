@@ -33,7 +33,7 @@ var ticketMutants = []mutant{
 	{rule: "tickets-bounded", name: "a node may have any number of tickets", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
 		{">= MostOpen:", ">= 2*MostOpen:"}}},
 	{rule: "mark-sealed", name: "a sealed owner answers marks", file: "allocsvr/section/open.go", in: []string{"allocsvr/section"}, edits: []edit{
-		{"	faults := t.read(ctx, space, keys, func(i int, c *Section) {\n		out[i] = c.mark", "	faults := func(one func(i int, c *Section)) (none []Fault) {\n		for i, place := range keys.Places {\n			one(i, t.Section(space.SectionOf(place)))\n		}\n		return none\n	}(func(i int, c *Section) {\n		out[i] = c.mark"}}},
+		{"	faults := t.read(ctx, space, keys, func(i int, c *Section) {\n		last, _", "	faults := func(one func(i int, c *Section)) (none []Fault) {\n		for i, place := range keys.Places {\n			one(i, t.Section(space.SectionOf(place)))\n		}\n		return none\n	}(func(i int, c *Section) {\n		last, _"}}},
 	{rule: "mark-hold", name: "the hold begins when the section is served, not at the promise", file: "allocsvr/section/open.go", in: []string{"allocsvr/section"}, edits: []edit{
 		{"		book = tickets.New(&t.tickets, now, c.space.Tickets)\n	}\n	c.mu", "		return\n	}\n	c.mu"}}},
 	{rule: "mark-hold", name: "a section that no promise was told of answers marks at once", file: "allocsvr/section/open.go", in: []string{"allocsvr/section"}, edits: []edit{
@@ -45,11 +45,25 @@ var ticketMutants = []mutant{
 	{rule: "mark-carry", name: "tickets that were changed on the way are used", file: "allocsvr/handover/sealed.go", in: []string{"allocsvr/handover"}, edits: []edit{
 		{"		sum.Write(s.Tickets)\n", ""}}},
 	{rule: "tickets-refused", name: "an Open that fails leaves its ticket open", file: "allocsvr/section/open.go", in: []string{"allocsvr/section"}, edits: []edit{
-		{"		if id := k.opening.ids[f.Index]; id != 0 {\n", "		if id := k.opening.ids[f.Index]; id != 0 && false {\n"}}},
+		{"id != 0 && !k.exact", "false"}}},
 	{rule: "tickets-bounded", name: "numbers are taken for a ticket that is refused", file: "allocsvr/section/take.go", in: []string{"allocsvr/section"}, edits: []edit{
 		{"	if t.opening != nil {\n		if err := c.book.Admit(", "	if t.opening != nil && false {\n		if err := c.book.Admit("}}},
 	{rule: "tickets-life", name: "a ticket may live longer than its space says", file: "seq/check.go", in: []string{"seq"}, edits: []edit{
 		{"	case ms > most:\n", "	case false:\n"}}},
 	{rule: "tickets-spaces", name: "a unique-only space, whose numbers come out below marks, has tickets", file: "seq/mapping.go", in: []string{"seq"}, edits: []edit{
-		{"s.Mode != Ordered && s.Mode != Strict:\n", "s.Mode == Exact:\n"}}},
+		{"s.Tickets != 0 && s.Mode == UniqueOnly:\n", "false:\n"}}},
+	{rule: "mark-again", name: "a repeated request has a ticket below the mark", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{"k == nil || first < k.open[0].first", "k == nil"}}},
+	{rule: "mark-again", name: "the ticket of a repeated request ends as the first was to", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{"max(k.open[i].end, t.end)", "k.open[i].end"}}},
+	{rule: "mark-again", name: "a repeated request whose numbers are closed gets them as if they were open", file: "allocsvr/section/open.go", in: []string{"allocsvr"}, edits: []edit{
+		{"t.opening == nil || t.opening.ids[i] != 0", "true"}}},
+	{rule: "mark-again", name: "an Open without an answer ends the ticket of its numbers in an exact space", file: "allocsvr/section/open.go", in: []string{"allocsvr"}, edits: []edit{
+		{"id != 0 && !k.exact", "id != 0"}}},
+	{rule: "mark-real", name: "a ticket stays of numbers that another request gets", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{"k.open[i].last > last(uid)", "false"}}},
+	{rule: "mark-fence", name: "an owner of an exact section that lacks tickets begins without a fence", file: "allocsvr/section/open.go", in: []string{"allocsvr"}, edits: []edit{
+		{"c.book.Begin(o.Highest(), ", "c.book.Begin(0, "}}},
+	{rule: "mark-carry", name: "a successor does not use the tickets of an exact section", file: "allocsvr/owner/acquire.go", in: []string{"allocsvr"}, edits: []edit{
+		{", Tickets: s.Tickets}", "}"}}},
 }

@@ -60,6 +60,7 @@ type Book struct {
 	fences map[uint64]uint64 // of UIDs
 	fence  uint64            // of all UIDs
 	lost   bool              // the tickets of the owner before, so that fence must be set
+	serves bool              // after Begin
 	hold   time.Duration     // no mark is known before
 	ended  func(uid uint64)  // is called when time ends a ticket
 }
@@ -73,10 +74,27 @@ func New(stats *Stats, promised, life time.Duration) *Book {
 // Notify has ended called with a UID whenever time ends a ticket of it.
 func (b *Book) Notify(ended func(uid uint64)) { b.ended = ended }
 
-// Begin says that the owner serves from now on, and that no number of the section is above high.
-func (b *Book) Begin(high uint64) {
+// Begin says that the owner serves from now on, and that no number of the section is above high. Tickets of
+// numbers above the last number of their UID are forgotten, because other requests will get these numbers. If
+// last is nil, there are none. A second call changes nothing.
+func (b *Book) Begin(high uint64, last func(uid uint64) uint64) {
+	if b.serves {
+		return
+	}
+	b.serves = true
 	if b.lost {
 		b.fence, b.lost = max(b.fence, high), false
+	}
+	if last == nil {
+		return
+	}
+	for uid, k := range b.keys {
+		for i := range k.open {
+			if k.open[i].id != 0 && k.open[i].last > last(uid) {
+				b.drop(k, i)
+			}
+		}
+		b.tidy(uid, k)
 	}
 }
 
@@ -102,6 +120,32 @@ func (b *Book) Admit(uid uint64, now time.Duration) error {
 func (b *Book) Open(uid, first, last, id uint64, now, life time.Duration) {
 	b.stats.Opened.Add(1)
 	b.put(uid, ticket{first, last, id, now + Span(life)})
+}
+
+// Again returns the id of the ticket of numbers that a UID got earlier, for a request that is repeated. If the
+// ticket is open, it lasts for that life from now. If it has ended and the mark has not passed its numbers, it
+// is opened under the id. Otherwise the numbers are closed, and Again returns 0.
+func (b *Book) Again(uid, first, last, id uint64, now, life time.Duration) uint64 {
+	k := b.at(uid, now)
+	if k == nil || first < k.open[0].first {
+		return 0
+	}
+	t := ticket{first, last, id, now + Span(life)}
+	i := sort.Search(len(k.open), func(i int) bool { return k.open[i].first >= first })
+	switch {
+	case i == len(k.open) || k.open[i].first != first:
+		k.open = slices.Insert(k.open, i, t)
+	case k.open[i].id != 0:
+		k.open[i].end = max(k.open[i].end, t.end)
+		return k.open[i].id
+	default:
+		k.open[i] = t
+		k.ended--
+	}
+	k.next = min(k.next, t.end)
+	b.stats.Opened.Add(1)
+	b.stats.Open.Add(1)
+	return id
 }
 
 func (b *Book) put(uid uint64, t ticket) {

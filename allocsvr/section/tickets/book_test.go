@@ -15,7 +15,7 @@ const life = 10 * time.Second
 // fresh is the book of an owner that knows that nothing was open before it.
 func fresh(stats *Stats) *Book {
 	b := New(stats, -Span(life), life)
-	b.Begin(0)
+	b.Begin(0, nil)
 	return b
 }
 
@@ -117,7 +117,7 @@ func TestOpenTicketsAreBounded(t *testing.T) {
 // travelled is a book with all that travels.
 func travelled() *Book {
 	b := New(&Stats{}, 0, life)
-	b.Begin(40)
+	b.Begin(40, nil)
 	b.Open(3, 41, 41, 410, 0, life/10)
 	b.Open(7, 41, 45, 411, 0, life)
 	b.Open(7, 46, 46, 460, 0, life/2)
@@ -133,7 +133,7 @@ func TestAHandOverCarriesTicketsFencesAndTheHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Begin(100) // the tickets are known: no fence for all
+	b.Begin(100, nil) // the tickets are known: no fence for all
 	left := Span(life) - now
 	if _, _, unknown := b.Mark(3, 44, time.Hour); unknown != left {
 		t.Errorf("the mark is unknown for %v, want %v", unknown, left)
@@ -173,4 +173,62 @@ func FuzzDecodeTakesOnlyWhatAppendBinaryWrites(f *testing.F) {
 			again.Close()
 		}
 	})
+}
+
+func TestARepeatedRequestHasItsTicketAgainOrNone(t *testing.T) {
+	stats := &Stats{}
+	b := fresh(stats)
+	b.Open(7, 5, 5, 50, 0, life)
+	b.Open(7, 6, 7, 60, 0, life)
+	b.Open(7, 8, 8, 80, 0, life)
+	if id := b.Again(7, 6, 7, 99, life, life); id != 60 {
+		t.Errorf("got ticket %d, want the one that is open", id)
+	}
+	now := Span(life) + 1 // only the repeated one lasts
+	if id := b.Again(7, 5, 5, 99, now, life); id != 0 {
+		t.Errorf("got ticket %d below the lowest open number", id)
+	}
+	if id := b.Again(9, 1, 1, 99, now, life); id != 0 {
+		t.Errorf("got ticket %d of a UID of which none is open", id)
+	}
+	if id := b.Again(7, 8, 8, 88, now, life); id != 88 {
+		t.Errorf("got ticket %d, want another one above an open number", id)
+	}
+	wantMark(t, b, 7, 12, now, 5, 5)
+	if id := b.Again(7, 9, 12, 99, now, life); id != 99 { // the numbers of a plain take
+		t.Errorf("got ticket %d of numbers without one", id)
+	}
+	for _, one := range [][2]uint64{{6, 60}, {9, 99}, {8, 88}} {
+		if err := b.End(7, one[0], one[1], now); err != nil {
+			t.Error(err)
+		}
+	}
+	wantMark(t, b, 7, 12, now, 12, 8)
+	if open, opened := stats.Open.Load(), stats.Opened.Load(); open != 0 || opened != 5 {
+		t.Errorf("%d tickets are open in the end of %d, want 0 of 5", open, opened)
+	}
+}
+
+func TestTicketsOfNumbersThatWereNeverAssignedAreForgotten(t *testing.T) {
+	stats := &Stats{}
+	b := fresh(stats)
+	b.Open(7, 5, 5, 50, 0, life)
+	b.Open(7, 6, 7, 60, 0, life)
+	b.Open(8, 1, 1, 10, 0, life)
+	next, err := Decode(stats, b.AppendBinary(nil, 0), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next.Begin(9, func(uid uint64) uint64 { return map[uint64]uint64{7: 6}[uid] })
+	wantMark(t, next, 7, 6, 1, 4, 0)
+	next.Open(7, 7, 7, 70, 1, life) // another request
+	for _, one := range [][2]uint64{{7, 70}, {5, 50}} {
+		if err := next.End(7, one[0], one[1], 2); err != nil {
+			t.Error(err)
+		}
+	}
+	wantMark(t, next, 7, 7, 2, 7, 0)
+	if next.Len() != 0 {
+		t.Errorf("%d UIDs have open tickets, want none", next.Len())
+	}
 }

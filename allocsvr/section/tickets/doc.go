@@ -26,6 +26,10 @@
 //	CARRY      a hand-over carries tickets, fences and the hold, with the    R1, R2
 //	           time that they have left
 //	SEALED     a sealed owner answers no mark, and changes nothing           R2
+//	AGAIN      a repeated request has a ticket only while its numbers are    R1
+//	           above the mark
+//	REAL       an owner forgets tickets of numbers that it may assign to     R1
+//	           others, in exact spaces
 //
 // What belongs here: the rules for the tickets of one section. What does not: the section's lock, lease and
 // numbers (package section), and the messages of callers (package api).

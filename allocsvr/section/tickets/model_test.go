@@ -287,7 +287,7 @@ func (m *model) succeed(from *modelOwner, counters bool, body []byte) {
 		o.book = New(&m.stats, promised, modelLife)
 	}
 	m.in(m.some(20*time.Millisecond), func() {
-		o.book.Begin(o.high())
+		o.book.Begin(o.high(), nil)
 		o.leased = m.now + modelLease
 		m.before, m.owner = append(m.before, m.owner), o
 	})
@@ -326,7 +326,7 @@ func runModel(t *testing.T, seed uint64, fenced bool) *model {
 	m := &model{t: t, r: rand.New(rand.NewPCG(seed, 1)), seed: seed, fenced: fenced, rows: map[modelRow]bool{}, floor: map[uint64]uint64{}, told: map[uint64]uint64{}}
 	first := &modelOwner{clock: m.clock(), serves: true, leased: modelLease, last: map[uint64]uint64{}, ceiling: 10}
 	first.book = New(&m.stats, first.clock.at(0)-Span(modelLife), modelLife)
-	first.book.Begin(0)
+	first.book.Begin(0, nil)
 	m.owner = first
 	readers := []*modelReader{}
 	for uid := range uint64(modelUIDs) {

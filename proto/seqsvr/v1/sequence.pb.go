@@ -788,10 +788,14 @@ type OpenRequest struct {
 	//
 	//	*OpenRequest_Uid
 	//	*OpenRequest_Key
-	Id            isOpenRequest_Id `protobuf_oneof:"id"`
-	Count         uint32           `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`                 // 1 to 1,048,576; 0 is 1
-	LifeMs        uint64           `protobuf:"varint,5,opt,name=life_ms,json=lifeMs,proto3" json:"life_ms,omitempty"` // at most the space's; 0: the space's
-	RouteVersion  uint64           `protobuf:"varint,6,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	Id           isOpenRequest_Id `protobuf_oneof:"id"`
+	Count        uint32           `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`                 // 1 to 1,048,576; 0 is 1
+	LifeMs       uint64           `protobuf:"varint,5,opt,name=life_ms,json=lifeMs,proto3" json:"life_ms,omitempty"` // at most the space's; 0: the space's
+	RouteVersion uint64           `protobuf:"varint,6,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	// As in NextRequest. A repeated request has its ticket again, for its whole life. TICKET_ENDED if marks may
+	// have passed its numbers.
+	RequestId     []byte `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3,oneof" json:"request_id,omitempty"`
+	FirstSentMs   int64  `protobuf:"varint,8,opt,name=first_sent_ms,json=firstSentMs,proto3" json:"first_sent_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -879,6 +883,20 @@ func (x *OpenRequest) GetRouteVersion() uint64 {
 	return 0
 }
 
+func (x *OpenRequest) GetRequestId() []byte {
+	if x != nil {
+		return x.RequestId
+	}
+	return nil
+}
+
+func (x *OpenRequest) GetFirstSentMs() int64 {
+	if x != nil {
+		return x.FirstSentMs
+	}
+	return 0
+}
+
 type isOpenRequest_Id interface {
 	isOpenRequest_Id()
 }
@@ -903,6 +921,7 @@ type OpenReply struct {
 	LifeMs        uint64                 `protobuf:"varint,4,opt,name=life_ms,json=lifeMs,proto3" json:"life_ms,omitempty"` // the writer commits within that time from when it sent the request
 	RouteVersion  uint64                 `protobuf:"varint,5,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
 	Routes        *RouteTable            `protobuf:"bytes,6,opt,name=routes,proto3" json:"routes,omitempty"`
+	Replayed      bool                   `protobuf:"varint,7,opt,name=replayed,proto3" json:"replayed,omitempty"` // the request id had these numbers before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -977,6 +996,13 @@ func (x *OpenReply) GetRoutes() *RouteTable {
 		return x.Routes
 	}
 	return nil
+}
+
+func (x *OpenReply) GetReplayed() bool {
+	if x != nil {
+		return x.Replayed
+	}
+	return false
 }
 
 type DoneRequest struct {
@@ -2568,22 +2594,27 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\x05first\x18\x02 \x01(\x04R\x05first\x12\x12\n" +
 	"\x04last\x18\x03 \x01(\x04R\x04last\x12#\n" +
 	"\rroute_version\x18\x04 \x01(\x04R\frouteVersion\x12-\n" +
-	"\x06routes\x18\x05 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\xa5\x01\n" +
+	"\x06routes\x18\x05 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\xfc\x01\n" +
 	"\vOpenRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
 	"\x03uid\x18\x02 \x01(\x06H\x00R\x03uid\x12\x12\n" +
 	"\x03key\x18\x03 \x01(\tH\x00R\x03key\x12\x14\n" +
 	"\x05count\x18\x04 \x01(\rR\x05count\x12\x17\n" +
 	"\alife_ms\x18\x05 \x01(\x04R\x06lifeMs\x12#\n" +
-	"\rroute_version\x18\x06 \x01(\x04R\frouteVersionB\x04\n" +
-	"\x02id\"\xba\x01\n" +
+	"\rroute_version\x18\x06 \x01(\x04R\frouteVersion\x12\"\n" +
+	"\n" +
+	"request_id\x18\a \x01(\fH\x01R\trequestId\x88\x01\x01\x12\"\n" +
+	"\rfirst_sent_ms\x18\b \x01(\x03R\vfirstSentMsB\x04\n" +
+	"\x02idB\r\n" +
+	"\v_request_id\"\xd6\x01\n" +
 	"\tOpenReply\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x04R\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\x04R\x04last\x12\x16\n" +
 	"\x06ticket\x18\x03 \x01(\x04R\x06ticket\x12\x17\n" +
 	"\alife_ms\x18\x04 \x01(\x04R\x06lifeMs\x12#\n" +
 	"\rroute_version\x18\x05 \x01(\x04R\frouteVersion\x12-\n" +
-	"\x06routes\x18\x06 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\xc2\x01\n" +
+	"\x06routes\x18\x06 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\x12\x1a\n" +
+	"\breplayed\x18\a \x01(\bR\breplayed\"\xc2\x01\n" +
 	"\vDoneRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
 	"\x03uid\x18\x02 \x01(\x06H\x00R\x03uid\x12\x12\n" +
