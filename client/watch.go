@@ -43,7 +43,7 @@ func (w *Watch) Add(keys ...Key) error { return w.w.Add(keys...) }
 func (w *Watch) Remove(keys ...Key) { w.w.Remove(keys...) }
 
 // Next waits for news, and returns some of them, each key once. ErrClosed after Close; otherwise the error of
-// ctx. What is not read costs no memory beyond that of the keys.
+// ctx. A watch that is not read takes no more memory for it.
 func (w *Watch) Next(ctx context.Context) ([]Update, error) {
 	got, err := w.w.Next(ctx, watchUpdates)
 	if err != nil {

@@ -164,8 +164,8 @@ func watchAnswerOf(u client.Update) watchAnswer {
 	return watchAnswer{Last: uint64(u.Last), Mark: uint64(u.Seq), Fence: uint64(u.Fence), Unsure: unknownMs(u.KnownIn)}
 }
 
-// checkAfter refuses a number that the key has not reached. What was told may be older than what the caller
-// knows, so the owner is asked.
+// checkAfter refuses a number that the key has not reached. The caller may know a newer number than the router
+// was told, so the owner is asked.
 func (f *front) checkAfter(ctx context.Context, q keyWatch, u client.Update) error {
 	if q.after <= uint64(u.Last) {
 		return nil

@@ -31,7 +31,7 @@ func watchCommand() *cobra.Command {
 	}
 	o.AddTo(cmd, watchTime)
 	who.addTo(cmd, o)
-	cmd.Flags().Uint32Var(&changes, "changes", 0, "end after so many `lines`; 0: go on")
+	cmd.Flags().Uint32Var(&changes, "changes", 0, "end after so many `lines`, at 0 never")
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
 		ids, err := who.all(cmd, args)
 		if err != nil {
@@ -77,7 +77,7 @@ type watchLines struct {
 	format  ui.Format
 	space   string
 	names   map[client.Key]survey.CounterID
-	left    uint32 // lines; 0: any number
+	left    uint32 // lines, if not 0
 	watched int    // keys
 	header  bool
 	bad     error // of a key that is not watched any more
