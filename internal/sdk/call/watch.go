@@ -271,11 +271,12 @@ func (w *Watch) later(keys []*watchedKey, within time.Duration) {
 	}
 }
 
-// again asks again for keys whose owner went. Many keys are spread.
-func (w *Watch) again(keys []*watchedKey) {
-	if len(keys) > 0 {
-		w.later(keys, watchSpread*time.Duration(min(len(keys), spreadKeys))/spreadKeys)
-	}
+// again asks again for keys whose owner went.
+func (w *Watch) again(keys []*watchedKey) { w.later(keys, spreadOf(len(keys))) }
+
+// spreadOf returns the time over which so many keys come back to a new owner.
+func spreadOf(keys int) time.Duration {
+	return watchSpread * time.Duration(min(keys, spreadKeys)) / spreadKeys
 }
 
 // subscribe has the owners watch keys, which are of one space and kind. A key that none watches in time is told
