@@ -31,7 +31,7 @@ func watchCommand() *cobra.Command {
 	}
 	o.AddTo(cmd, watchTime)
 	who.addTo(cmd, o)
-	cmd.Flags().Uint32Var(&changes, "changes", 0, "end after so many `lines`, at 0 never")
+	cmd.Flags().Uint32Var(&changes, "changes", 0, "end after so many `lines`; by default never")
 	cmd.RunE = o.Verb(func(ctx context.Context, format ui.Format, args []string, stdout io.Writer) error {
 		ids, err := who.all(cmd, args)
 		if err != nil {
