@@ -240,6 +240,7 @@ var paths = []struct{ path, method, query, body, may string }{
 	{"/v1/open", "POST", "", `{"uid":7}`, "tco"},
 	{"/v1/done", "POST", "", `{"uid":7,"first":1,"ticket":"5"}`, "tco"},
 	{"/v1/mark", "GET", "?uids=7", "", "tcro"},
+	{"/v1/watch", "GET", "?uid=7&wait=0s", "", "tcro"},
 	{"/v1/lookup", "GET", "?uid=7&request_id=a", "", "tcro"},
 	{"/v1/current", "GET", "?uids=7", "", "tcro"},
 	{"/v1/current/batch", "POST", "", `{"uids":[7]}`, "tcro"},
