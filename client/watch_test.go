@@ -251,3 +251,19 @@ func TestAGatewayWatchesManyKeys(t *testing.T) {
 	takeOne(t, c, keys[:50], last)
 	s.wait(t, last)
 }
+
+func TestAWatchFollowsSectionsToAnotherSet(t *testing.T) {
+	s := clienttest.StartSets(t, []string{"main", "b"}, 2, seq.Space{Name: "user", Sections: 4})
+	c := dial(t, s.All[0], client.Config{AttemptTimeout: 100 * time.Millisecond})
+	keys, last := users(10), map[client.Key]seq.Seq{}
+	w := see(t, watch(t, c, keys...))
+	takeOne(t, c, keys, last)
+	w.wait(t, last)
+	s.Move(0, 1, 1, 3)
+	s.Publish()
+	last = map[client.Key]seq.Seq{}
+	takeOne(t, c, keys, last) // the other Set of the test counts for itself
+	for key, n := range last {
+		waitFor(t, fmt.Sprintf("%d of %v", n, key), func() bool { u := w.of(key); return u.Err == nil && u.Last == n })
+	}
+}
