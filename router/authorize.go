@@ -60,6 +60,11 @@ func methodsOf(s services, guard *auth.Guard, changes *rpc.Changes) methods {
 	}
 }
 
+// mayWatch returns why the caller of an HTTP request may not watch keys, and charges its quota.
+func (f *front) mayWatch(ctx context.Context, r *pb.WatchRequest) error {
+	return f.guard.Check(whoIn(ctx), pb.Sequence_Watch_FullMethodName, r)
+}
+
 func guarded[In, Out proto.Message](guard *auth.Guard, name string, do method[In, Out]) method[In, Out] {
 	return func(ctx context.Context, in In) (Out, error) {
 		if err := guard.Check(whoIn(ctx), name, in); err != nil {

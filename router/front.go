@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -40,6 +41,9 @@ type front struct {
 	names   browser.Names // that requests are addressed to
 	leaf    bool          // Leaf's paths that take numbers are served
 	log     *slog.Logger
+	watches *watches
+	leaving <-chan struct{}
+	timeout time.Duration // of a call
 }
 
 // handler answers a request with a message or another value for JSON, numbers for text,
@@ -64,6 +68,7 @@ type faultShape func(w http.ResponseWriter, code int, what fault)
 
 func (f *front) routes() []route {
 	return append(f.v1(), []route{
+		{method: http.MethodGet, path: "/v1/watch", do: f.watch, fault: plainFault},
 		{method: http.MethodPost, path: "/api/snowflake/v1/gen/{$}", do: f.gen, fault: envelopedFault},
 		{method: http.MethodPost, path: "/api/snowflake/v1/gen", do: f.gen, fault: envelopedFault}, // else a redirect, which curl -d does not follow
 		{method: http.MethodGet, path: "/api/segment/get/{tag}", do: f.leafSegment, fault: plainFault, takes: true},
@@ -81,7 +86,7 @@ func (f *front) routes() []route {
 
 func newFront(r *Router) http.Handler {
 	f := &front{methodsOf(r.services, r.cfg.Guard, rpc.NewChanges(r.cfg.Logger, r.cfg.Guard, nil)), r.cfg.Guard, r.cfg.Refused, r.cfg.TLS.Evidence, r.sdk, &r.maxBody, r.budget, r.Ready,
-		browser.NewNames("http-hosts", r.cfg.HTTPListen, r.cfg.HTTPHosts), r.cfg.Leaf, r.cfg.Logger}
+		browser.NewNames("http-hosts", r.cfg.HTTPListen, r.cfg.HTTPHosts), r.cfg.Leaf, r.cfg.Logger, r.services.seqs.watches, r.leaving, cmp.Or(r.cfg.Timeout, client.DefaultTimeout)}
 	stats := &r.http
 	mux := http.NewServeMux()
 	for _, one := range f.routes() {
@@ -140,6 +145,8 @@ func (f *front) serve(to route) http.Handler {
 			writeNumbers(w, a)
 		case document:
 			writeDocument(w, a)
+		case events:
+			a(w)
 		default:
 			writeJSON(w, http.StatusOK, answer)
 		}

@@ -163,3 +163,9 @@ func jsonHeader(w http.ResponseWriter, code int) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
 }
+
+// jsonText is one line of JSON.
+func jsonText(v any) string {
+	text, _ := json.Marshal(v) // of structs of numbers and texts
+	return string(text)
+}

@@ -110,6 +110,40 @@ func (a admitted) Lookup(ctx context.Context, key client.Key, id string) (client
 	return a.Client.Lookup(ctx, key, id)
 }
 
+// Open implements line.Numbers.
+func (a admitted) Open(ctx context.Context, key client.Key, n uint32, opts ...client.OpenOption) (*client.Ticket, error) {
+	place, err := a.door.one(ctx, key.Space, key.UID, "")
+	if err != nil {
+		return nil, err
+	}
+	defer place.Leave()
+	return a.Client.Open(ctx, key, n, opts...)
+}
+
+// Done implements line.Numbers.
+func (a admitted) Done(ctx context.Context, key client.Key, first seq.Seq, ticket uint64, cancelled bool) error {
+	place, err := a.door.one(ctx, key.Space, key.UID, "")
+	if err != nil {
+		return err
+	}
+	defer place.Leave()
+	return a.Caller().Done(ctx, key, first, ticket, cancelled)
+}
+
+// Marks implements line.Numbers.
+func (a admitted) Marks(ctx context.Context, space string, uids []seq.UID) ([]client.Mark, error) {
+	place, err := a.door.whole(ctx, space, uids, a.door.inWork.Enter)
+	if err != nil {
+		return nil, err
+	}
+	defer place.Leave()
+	keys := make([]client.Key, len(uids))
+	for i, uid := range uids {
+		keys[i] = client.Key{Space: space, UID: uid}
+	}
+	return a.Client.Marks(ctx, keys...)
+}
+
 // Begin implements line.Numbers.
 func (a admitted) Begin(ctx context.Context, orders ...*stream.Order) {
 	a.Caller().Begin(ctx, orders...)

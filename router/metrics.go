@@ -16,6 +16,8 @@ import (
 var (
 	mHTTP        = telemetry.Counter("router_http_requests_total", "Requests of the HTTP front by route, as the OpenAPI document has it, and status.", "route", "code")
 	mHTTPSeconds = telemetry.Distribution("router_http_request_seconds", "How long requests of the HTTP front took.", "route")
+	mWatches     = telemetry.Gauge("router_watches", "Watches of callers (watches), and the keys that they watch, each counted once a watch (keys); at 4,194,304 keys no more are watched.", "of")
+	mTold        = telemetry.Counter("router_watch_told_total", "Values that watches were told (told), and keys that were refused because too many were watched (refused).", "event")
 	mTries       = telemetry.Counter("router_retries_total", "Failed attempts that were made again, one for each key of a batch.")
 	mPauses      = telemetry.Counter("router_retry_pauses_total", "Times that a call had nobody left to ask and waited for a moment.")
 	mAlone       = telemetry.Counter("router_fallback_ids_total", "Snowflake IDs that this router made itself while no AllocSvr answered; see ids-fallback.")
@@ -90,6 +92,11 @@ func (r *Router) Collect(ch chan<- prometheus.Metric) {
 	alone := r.sdk.Stats().Fallback
 	mAlone.Send(ch, float64(alone.IDs))
 	mAloneUntil.Send(ch, max(0, time.Until(alone.ValidUntil).Seconds()))
+	watched := r.services.seqs.watches
+	mWatches.Send(ch, float64(watched.Watchers.Load()), "watches")
+	mWatches.Send(ch, float64(watched.Keys.Load()), "keys")
+	mTold.Send(ch, float64(watched.Told.Load()), "told")
+	mTold.Send(ch, float64(watched.Refused.Load()), "refused")
 	r.sendSets(ch)
 	telemetry.SendMembers(ch, r.view.Load())
 	telemetry.SendTraces(ch, r.cfg.Traces)

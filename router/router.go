@@ -150,7 +150,7 @@ type services struct {
 func servicesOf(sdk *client.Client, inWork *gate.Admission, leaving <-chan struct{}) services {
 	a := admitted{sdk, newDoor(sdk, inWork)}
 	return services{
-		seqs: &server{sdk: sdk, door: a.door, leaving: leaving},
+		seqs: &server{sdk: sdk, door: a.door, leaving: leaving, watches: newWatches(sdk)},
 		ids:  &snowflakeServer{sdk: a, any: pb.NewSnowflakeClient(a.Any())},
 		segs: &segmentServer{sdk: a, any: pb.NewSegmentClient(a.AnyOfRoot())},
 	}

@@ -21,6 +21,7 @@ type server struct {
 	sdk     *client.Client
 	door    admission
 	leaving <-chan struct{}
+	watches *watches
 	zone    string
 	routes  atomic.Pointer[travelling] // the last table
 }

@@ -107,6 +107,6 @@ func fillMarks(out *pb.MarkResult, p piece, marks []client.Mark) {
 			continue
 		}
 		out.Marks[i], out.Fences[i], out.Last[i] = uint64(m.Seq), uint64(m.Fence), uint64(m.Last)
-		out.UnknownMs[i] = uint32((m.KnownIn + time.Millisecond - 1) / time.Millisecond)
+		out.UnknownMs[i] = unknownMs(m.KnownIn)
 	}
 }

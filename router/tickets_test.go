@@ -2,13 +2,47 @@ package router_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/seqsvr/seqsvr/router"
+	"github.com/seqsvr/seqsvr/router/line/linetest"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
 )
+
+func TestTicketsOverRESP(t *testing.T) {
+	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 8}, seq.Space{Name: "inbox", Sections: 8, Tickets: 500 * time.Millisecond})
+	r := start(t, router.Config{Allocs: cluster.Addrs(), RESPListen: "127.0.0.1:0"})
+	c := linetest.Dial(t, r.RESPAddr())
+	ask := func(words ...string) string {
+		c.Send(linetest.Array(words...))
+		return c.Reply()
+	}
+	var first, last, ticket, life, replayed uint64
+	opened := ask("SEQ.OPEN", "seq:inbox/7", "COUNT", "2", "LIFE", "400")
+	if n, err := fmt.Sscanf(opened, "*[:%d :%d :%d :%d :%d]", &first, &last, &ticket, &life, &replayed); n != 5 || first != 1 || last != 2 || life != 400 || replayed != 0 {
+		t.Fatalf("open: got %s, %v", opened, err)
+	}
+	for _, want := range []string{"+OK", "-ERR TICKET_ENDED"} {
+		if got := ask("SEQ.DONE", "seq:inbox/7", "1", fmt.Sprint(ticket)); !strings.HasPrefix(got, want) {
+			t.Errorf("done: got %s, want %s", got, want)
+		}
+	}
+	for deadline := time.Now().Add(time.Minute); ; {
+		got := ask("SEQ.MARK", "seq:inbox/7")
+		if got == "*[*[:2 :0 :2 :0]]" {
+			break
+		}
+		if !strings.HasPrefix(got, "*[*[nil nil :2 :") || time.Now().After(deadline) {
+			t.Fatalf("mark: got %s", got)
+		}
+	}
+	if got := ask("SEQ.OPEN", "seq:7"); !strings.HasPrefix(got, "-ERR NO_TICKETS") {
+		t.Errorf("a space without tickets: got %s", got)
+	}
+}
 
 func TestTicketsOverHTTP(t *testing.T) {
 	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 8}, seq.Space{Name: "inbox", Sections: 8, Tickets: 500 * time.Millisecond},

@@ -287,18 +287,22 @@ func (t *Table) Tickets(id seq.SectionID) []byte {
 func (t *Table) expire(ctx context.Context) {
 	for wake.Sleep(ctx, expireEvery) {
 		t.tick()
-		if !t.Mapping().HasTickets() {
-			continue
-		}
-		for c := range t.all() {
-			if c.space.Tickets == 0 {
-				continue
+		for _, s := range t.Mapping().Spaces {
+			if s.Tickets > 0 && t.tickets.Open.Load() > 0 {
+				t.expireIn(&s)
 			}
-			c.mu.Lock()
-			if c.state == Owned && c.book.Len() > 0 {
-				c.book.Expire(t.clock.Now())
-			}
-			c.mu.Unlock()
 		}
+	}
+}
+
+// expireIn ends tickets of a space.
+func (t *Table) expireIn(s *seq.Space) {
+	for id := s.First; id < s.First+seq.SectionID(s.Sections); id++ {
+		c := t.Section(id)
+		c.mu.Lock()
+		if c.state == Owned && c.book.Len() > 0 {
+			c.book.Expire(t.clock.Now())
+		}
+		c.mu.Unlock()
 	}
 }

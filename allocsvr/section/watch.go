@@ -154,10 +154,10 @@ func (w *Watch) Next(ctx context.Context, n int) (news []News) {
 		case c.state != Owned:
 			one.Err = w.t.guide.FailFast()
 			ok = one.Err != nil
+		case c.space.Mode == seq.Exact: // it rests on no lease
+			logged = append(logged, len(news))
 		case !c.leased(now):
 			one.Err = fmt.Errorf("section %d: %w", c.id, w.t.leaseLoss())
-		case c.space.Mode == seq.Exact:
-			logged = append(logged, len(news))
 		default:
 			last, _ := c.table.Get(e.Key)
 			one.Mark = c.markOf(e.Key, last, now)

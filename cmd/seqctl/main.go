@@ -31,7 +31,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 // groups are the parts of the help, with their verbs in order.
 var groups = []struct{ title, verbs string }{
 	{"Start here:", "dev next current status"},
-	{"Numbers and IDs:", "lookup open done mark raise export snowflake namespace segment number"},
+	{"Numbers and IDs:", "lookup open done mark watch raise export snowflake namespace segment number"},
 	{"Look at a cluster:", "members route leases events"},
 	{"Operate a cluster:", "drain undrain move rebalance space set store etcd"},
 	{"Test and measure:", "bench check drill replay"},

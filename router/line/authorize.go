@@ -51,11 +51,18 @@ func (c *Conn) Authorize(o *Op) {
 	case Lookup:
 		method = pb.Sequence_Lookup_FullMethodName
 		demand = auth.Demand{Kind: auth.Space, Name: auth.SpaceName(o.Key.Space), Verb: auth.Read, Keys: 1}
+	case Open:
+		method, demand.Kind, demand.Name = pb.Sequence_Open_FullMethodName, auth.Space, auth.SpaceName(o.Key.Space)
+	case Done:
+		method, demand.Kind, demand.Name = pb.Sequence_Done_FullMethodName, auth.Space, auth.SpaceName(o.Key.Space)
+		demand.Keys = 0 // Open was charged
 	case Read:
 		method = pb.Sequence_Current_FullMethodName
+	case Mark:
+		method = pb.Sequence_Mark_FullMethodName
 	}
 	demands := []auth.Demand{demand}
-	if o.Kind == Read {
+	if o.Kind == Read || o.Kind == Mark {
 		demands = demands[:0]
 		for _, key := range o.Keys {
 			demands = append(demands, auth.Demand{Kind: auth.Space, Name: auth.SpaceName(key.Space), Verb: auth.Read, Keys: 1})

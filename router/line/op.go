@@ -1,6 +1,7 @@
 package line
 
 import (
+	"time"
 	"unsafe"
 
 	"github.com/seqsvr/seqsvr/client"
@@ -18,6 +19,9 @@ const (
 	Read                 // the sequences of Keys
 	TakeTag              // Count numbers of the tag Name
 	TakeID               // a snowflake ID of the namespace Name
+	Open                 // Count numbers of Key with a ticket
+	Done                 // the end of the ticket of Once
+	Mark                 // the marks of Keys
 )
 
 // Op is a request in work: first the demand, and then the answer. A request may have several.
@@ -27,7 +31,7 @@ type Op struct {
 	Name  string
 	Count uint32
 	Keys  []client.Key
-	Once  *Once // of TakeOnce and Lookup; of Take if both ends of the range are wanted
+	Once  *Once // of TakeOnce, Lookup, Open, Done and Mark; of Take if both ends of the range are wanted
 
 	Form  any    // the dialect's own, for the reply
 	Long  int    // bytes of the reply to a Local that is not short
@@ -41,8 +45,13 @@ type Op struct {
 
 // Once is the part of an Op that few Ops have.
 type Once struct {
-	Request client.Request
+	Request client.Request // of Open, too, if it has an ID
 	Got     client.Range
+
+	Life      time.Duration // of Open; if zero, the space's
+	Ticket    client.Ticket // what Open got; Done ends its First and ID
+	Cancelled bool          // of Done: the numbers will not be committed
+	Marks     []client.Mark // what Mark read
 }
 
 var opSize = int(unsafe.Sizeof(Op{}))

@@ -22,6 +22,9 @@ type Numbers interface {
 	Current(ctx context.Context, space string, uids []seq.UID) ([]client.Value, error)
 	Generate(ctx context.Context, namespace string, count uint32) (client.IDs, error)
 	TakeSegment(ctx context.Context, tag string, count uint32) (first, last seq.Seq, err error)
+	Open(ctx context.Context, key client.Key, n uint32, opts ...client.OpenOption) (*client.Ticket, error)
+	Done(ctx context.Context, key client.Key, first seq.Seq, ticket uint64, cancelled bool) error
+	Marks(ctx context.Context, space string, uids []seq.UID) ([]client.Mark, error)
 
 	// Begin starts orders that were admitted one by one. The loop calls Admit, which must not block.
 	Begin(ctx context.Context, orders ...*stream.Order)
@@ -37,8 +40,8 @@ const maxParallel = 16
 // errGone is an answer that lacks numbers; package client gives none such.
 var errGone = errors.New("answer is incomplete")
 
-// class is what ops must have in common to go side by side: reads, takes by requests, and other
-// takes. Requests are refused together where their space keeps none.
+// class is what ops must have in common to go side by side: reads, takes by requests, other takes, and each
+// kind of work with tickets. Requests are refused together where their space keeps none.
 func (k Kind) class() Kind {
 	switch k {
 	case Lookup:
@@ -63,10 +66,15 @@ func run(ctx context.Context, from Numbers, ops []Op) {
 			end++
 		}
 		plan := &plan{from: from}
-		if class == Read {
+		switch class {
+		case Read:
 			plan.reads(ops[i:end])
 			plan.lookups(ops[i:end])
-		} else {
+		case Open, Done:
+			plan.tickets(ops[i:end], class)
+		case Mark:
+			plan.marks(ops[i:end])
+		default:
 			plan.takes(ops[i:end])
 		}
 		plan.run(ctx)
@@ -259,6 +267,70 @@ func (p *plan) reads(ops []Op) {
 				}
 			}
 		})
+	}
+}
+
+// tickets opens or ends tickets. It works on the tickets of one key one after the other.
+func (p *plan) tickets(ops []Op, of Kind) {
+	for _, g := range groups(ops, of, func(o *Op) string { return o.Key.String() }) {
+		p.calls = append(p.calls, func(ctx context.Context) {
+			for _, o := range g {
+				if of == Open {
+					o.open(ctx, p.from)
+				} else {
+					o.Err = p.from.Done(ctx, o.Key, o.Once.Ticket.First, o.Once.Ticket.ID, o.Once.Cancelled)
+				}
+			}
+		})
+	}
+}
+
+func (o *Op) open(ctx context.Context, from Numbers) {
+	var options []client.OpenOption
+	if o.Once.Life > 0 {
+		options = append(options, client.WithLife(o.Once.Life))
+	}
+	if o.Once.Request.ID != "" {
+		options = append(options, client.OpenedOnce(o.Once.Request))
+	}
+	t, err := from.Open(ctx, o.Key, o.Count, options...)
+	if o.Err = err; err == nil {
+		o.Once.Ticket = *t
+	}
+}
+
+// marks asks for the marks of all keys of all ops, each op by itself and a space at a time.
+func (p *plan) marks(ops []Op) {
+	for i := range ops {
+		if o := &ops[i]; o.Kind == Mark {
+			p.calls = append(p.calls, func(ctx context.Context) { o.mark(ctx, p.from) })
+		}
+	}
+}
+
+func (o *Op) mark(ctx context.Context, from Numbers) {
+	o.Once.Marks = make([]client.Mark, len(o.Keys))
+	places := map[string][]int{}
+	for i, key := range o.Keys {
+		places[key.Space] = append(places[key.Space], i)
+	}
+	for space, all := range places {
+		uids := make([]seq.UID, len(all))
+		for k, i := range all {
+			uids[k] = o.Keys[i].UID
+		}
+		got, err := from.Marks(ctx, space, uids)
+		if err == nil && len(got) != len(all) {
+			err = errGone
+		}
+		for k, i := range all {
+			if err == nil {
+				o.Once.Marks[i], err = got[k], got[k].Err
+			}
+		}
+		if o.Err == nil {
+			o.Err = err
+		}
 	}
 }
 

@@ -36,7 +36,7 @@ var onceMutants = []mutant{
 	{rule: "retry-repeats-its-id", name: "a router drops the ids of a batch", file: "router/idempotent.go", in: []string{"router"}, edits: []edit{
 		{"	if len(b.IDs) == 0 {\n", "	if len(b.IDs) >= 0 {\n"}}},
 	{rule: "retry-repeats-its-id", name: "an ID of Redis is read and dropped", file: "router/line/resp/idempotent.go", in: []string{"router/line/resp"}, edits: []edit{
-		{"	o.Kind, o.Once.Request.ID = line.TakeOnce, id\n", ""}}},
+		{"	o.Once.Request.ID = id\n", "	_ = id\n"}}},
 	{rule: "retry-repeats-its-id", name: "numbers that were taken near have no id", file: "internal/sdk/call/local.go", in: []string{"client"}, edits: []edit{
 		{"o.Where() == nil || o.Named() {", "o.Where() == nil {"}}},
 	{rule: "conflict-carries-the-original", name: "a call's conflict says nothing", file: "internal/wire/rpc/errors.go", in: []string{"allocsvr/api"}, edits: []edit{

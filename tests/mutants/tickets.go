@@ -60,6 +60,10 @@ var ticketMutants = []mutant{
 		{"t.opening == nil || t.opening.ids[i] != 0", "true"}}},
 	{rule: "mark-again", name: "an Open without an answer ends the ticket of its numbers in an exact space", file: "allocsvr/section/open.go", in: []string{"allocsvr"}, edits: []edit{
 		{"id != 0 && !k.exact", "id != 0"}}},
+	{rule: "tickets-fronts", name: "a reader may not read marks over RESP", file: "router/line/authorize.go", in: []string{"tests/secure"}, edits: []edit{
+		{"o.Kind == Read || o.Kind == Mark", "o.Kind == Read"}}},
+	{rule: "tickets-fronts", name: "SEQ.CANCEL ends the ticket of another number", file: "router/line/resp/tickets.go", in: []string{"router/line/resp"}, edits: []edit{
+		{"client.Ticket{First: seq.Seq(first), ID: id}", "client.Ticket{First: seq.Seq(id), ID: id}"}}},
 	{rule: "mark-real", name: "a ticket stays of numbers that another request gets", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
 		{"k.open[i].last > last(uid)", "false"}}},
 	{rule: "mark-fence", name: "an owner of an exact section that lacks tickets begins without a fence", file: "allocsvr/section/open.go", in: []string{"allocsvr"}, edits: []edit{

@@ -42,4 +42,31 @@ var watchMutants = []mutant{
 		{"	if !e.marked {\n		w.uncount()\n	}\n", "	w.uncount()\n"}}},
 	{rule: "watch-grants", name: "a message that is not allowed ends the watch", file: "internal/wire/gate/authorize.go", in: []string{"internal/wire/gate"}, edits: []edit{
 		{"		case *pb.WatchRequest:\n			refusal = &pb.WatchReply{Errors: rpc.WatchErrors(call.GetFirstId(), rpc.Keys(call.GetAdd()), err)}\n", ""}}},
+	{rule: "watch-again", name: "a client forgets the keys of a section that went", file: "internal/sdk/call/watchstream.go", in: []string{"client"}, edits: []edit{
+		{"	w.again(gone)\n	s.idle()\n", "	s.idle()\n"}}},
+	{rule: "watch-again", name: "a client forgets the keys of a server that died", file: "internal/sdk/call/watchstream.go", in: []string{"client"}, edits: []edit{
+		{"			w.leave(k, cause)\n		}\n	}\n	w.again(gone)\n", "			w.leave(k, cause)\n		}\n	}\n"}}},
+	{rule: "watch-again", name: "a client waits for a silent server", file: "internal/sdk/call/watchstream.go", in: []string{"client"}, edits: []edit{
+		{"func() { s.cancel(stream.ErrTimedOut) }", "func() {}"}}},
+	{rule: "watch-again", name: "a client gives a key up that no server could watch in time", file: "internal/sdk/call/watch.go", in: []string{"client"}, edits: []edit{
+		{"	w.later(again, watchPause)\n", ""}}},
+	{rule: "watch-newest", name: "a client tells a key once", file: "internal/sdk/call/watch.go", in: []string{"client"}, edits: []edit{
+		{"k.next, k.fresh = nil, false", "k.next = nil"}}},
+	{rule: "watch-storm", name: "many keys come back at once", file: "internal/sdk/call/watch.go", in: []string{"internal/sdk/call"}, edits: []edit{
+		{"	return watchSpread * time.Duration(min(keys, spreadKeys)) / spreadKeys\n", "	return 0\n"}}},
+	{rule: "watch-bounded", name: "a client takes any number of keys", file: "internal/sdk/call/watch.go", in: []string{"client"}, edits: []edit{
+		{"n > watch.MostOfWatcher {", "n > 1<<62 {"}}},
+	{rule: "watch-shared", name: "a router watches keys that no caller watches any more", file: "router/watch.go", in: []string{"router"}, edits: []edit{
+		{"		s.up.Remove(gone...)\n", "		_ = gone\n"}}},
+	{rule: "watch-shared", name: "a router does not ask again for a key that could not be watched", file: "router/watch.go", in: []string{"router"}, edits: []edit{
+		{"asked && (have == nil || !have.Ended) {", "asked && (have == nil || have != nil) {"},
+		{"			s.keys.Drop(e)\n", ""}}},
+	{rule: "watch-wait", name: "a long poll ends below its mark", file: "router/http_watch.go", in: []string{"router"}, edits: []edit{
+		{"	for uint64(u.Seq) <= q.after {\n", "	for uint64(u.Seq) < q.after {\n"}}},
+	{rule: "watch-wait", name: "a long poll waits for as long as it is asked to", file: "router/http_watch.go", in: []string{"router"}, edits: []edit{
+		{"within := min(q.wait, longestWatchWait)", "within := q.wait"}}},
+	{rule: "watch-wait", name: "a long poll waits for numbers after one that does not exist", file: "router/http_watch.go", in: []string{"router"}, edits: []edit{
+		{"	if q.after <= uint64(u.Last) {\n", "	if true {\n"}}},
+	{rule: "watch-grants", name: "a long poll needs no grant", file: "router/http_watch.go", in: []string{"tests/secure"}, edits: []edit{
+		{"	if err := f.mayWatch(r.Context(), &pb.WatchRequest{Add: []*pb.Batch{q.batch}}); err != nil {\n		return nil, err\n	}\n", ""}}},
 }

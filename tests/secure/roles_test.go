@@ -240,6 +240,7 @@ var paths = []struct{ path, method, query, body, may string }{
 	{"/v1/open", "POST", "", `{"uid":7}`, "tco"},
 	{"/v1/done", "POST", "", `{"uid":7,"first":1,"ticket":"5"}`, "tco"},
 	{"/v1/mark", "GET", "?uids=7", "", "tcro"},
+	{"/v1/watch", "GET", "?uid=7&wait=0s", "", "tcro"},
 	{"/v1/lookup", "GET", "?uid=7&request_id=a", "", "tcro"},
 	{"/v1/current", "GET", "?uids=7", "", "tcro"},
 	{"/v1/current/batch", "POST", "", `{"uids":[7]}`, "tcro"},
@@ -361,6 +362,7 @@ func TestEveryCommandOfTheRESPFrontIsForItsRolesAlone(t *testing.T) {
 		{"CLUSTER INFO", all}, {"COMMAND COUNT", all}, {"UNWATCH", all}, {"WATCH seq:7", all},
 		{"INCR seq:7", "tco"}, {"SEQ.NEXT seq:7 ID a", "tco"}, {"SEQ.LOOKUP seq:7 ID a", "tcro"}, {"INCRBY seq:7 2", "tco"}, {"INCR tag:t", "tco"}, {"INCR snowflake:default", "tco"},
 		{"GET seq:7", "tcro"}, {"MGET seq:7 seq:user/8", "tcro"},
+		{"SEQ.OPEN seq:7", "tco"}, {"SEQ.DONE seq:7 1 1", "tco"}, {"SEQ.CANCEL seq:7 1 1", "tco"}, {"SEQ.MARK seq:7 seq:user/8", "tcro"},
 	}
 	// These commands name the caller, or end the connection, and are tried below. The commands of
 	// transactions are tried in the test of transactions.

@@ -105,8 +105,12 @@ func (c *caller) run(stop <-chan struct{}) {
 		switch {
 		case op < 66 && key.Space == exactSpace:
 			_ = by.once(ctx, c.w.check.onces.draw(c, key, count))
+		case op < 30 && c.w.tickets(key):
+			_ = c.open(ctx, key, count)
 		case op < 66:
 			_ = by.next(ctx, key, count)
+		case op < 71 && c.w.tickets(key):
+			_, _ = c.mark(ctx, key)
 		case op < 74:
 			_ = by.current(ctx, key)
 		case op < 79:

@@ -40,6 +40,7 @@ type checker struct {
 	promises *promises // of the whole run
 	onces    *onces    // likewise: exact spaces are the root's
 	places   *places   // of the whole run
+	shelf    *shelf    // likewise
 	*findings
 }
 
@@ -54,6 +55,7 @@ func newChecker(w *world) *checker {
 	c := &checker{findings: &findings{failed: make(chan struct{})},
 		promises: &promises{w: w, ids: map[idKey]string{}, floors: map[history.Key]uint64{}, stretches: map[seq.Register][]stretch{}},
 		onces:    &onces{w: w, all: map[history.Key][]*once{}, raised: map[history.Key][]uint64{}},
+		shelf:    &shelf{w: w, keys: map[history.Key]*rows{}},
 		places:   &places{w: w, records: map[*world]decided{}, newest: map[*world]decided{}, votes: map[vote]map[*host]bool{}}}
 	return c.of(w)
 }
@@ -112,6 +114,10 @@ func (c *checker) answer(h *host, life int, k *call, msg, reply proto.Message) {
 	case *pb.NextReply:
 		req := msg.(*pb.NextRequest)
 		key := callerKey(req.GetSpace(), req.GetUid(), req.GetKey())
+		c.kept(h, key, reply.GetLast())
+		c.leased(h, key)
+	case *pb.OpenReply:
+		key := history.Key{Space: msg.(*pb.OpenRequest).GetSpace(), UID: msg.(*pb.OpenRequest).GetUid()}
 		c.kept(h, key, reply.GetLast())
 		c.leased(h, key)
 	case *pb.RaiseReply:

@@ -71,8 +71,8 @@ func (o Options) spaces() []seq.Space {
 		return []seq.Space{{Name: seq.DefaultSpace, Sections: o.sectionsWanted, Step: 20}}
 	}
 	all := []seq.Space{
-		{Name: seq.DefaultSpace, Sections: 4, Step: 20},
-		{Name: "strict", Sections: 1, Step: 15, Mode: seq.Strict},
+		{Name: seq.DefaultSpace, Sections: 4, Step: 20, Tickets: ticketLife},
+		{Name: "strict", Sections: 1, Step: 15, Mode: seq.Strict, Tickets: ticketLife},
 		{Name: "unique", Sections: 1, Step: 30, Mode: seq.UniqueOnly},
 		{Name: exactSpace, Sections: 1, Mode: seq.Exact, Window: o.Keep},
 	}

@@ -306,6 +306,7 @@ func (w *world) recover(c *caller) {
 		again = func() { one.back.recover(within) }
 	}
 	again()
+	w.check.shelf.settle(c)
 	w.check.onces.audit(c)
 }
 

@@ -33,7 +33,7 @@ Try it: seqctl dev in one terminal, and seqctl next 42 in another.
 Exit codes: 0 done, 1 failed, 2 wrongly called.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-	}, nextCommand(), openCommand(), doneCommand(), markCommand(), lookupCommand(), currentCommand(), raiseCommand(), exportCommand(), statusCommand(), membersCommand(), routeCommand(),
+	}, nextCommand(), openCommand(), doneCommand(), markCommand(), watchCommand(), lookupCommand(), currentCommand(), raiseCommand(), exportCommand(), statusCommand(), membersCommand(), routeCommand(),
 		leasesCommand(), eventsCommand(), drainCommand(), undrainCommand(), moveCommand(), rebalanceCommand(), spaceCommand(), gossipKeyCommand(),
 		contextCommand(), completionCommand())
 	root.SetFlagErrorFunc(wrongFlag)

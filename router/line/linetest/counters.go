@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/sdk/stream"
@@ -19,6 +20,7 @@ type Counters struct {
 	seqs  map[client.Key]uint64
 	tags  map[string]uint64
 	once  map[request]client.Range
+	open  []ticket
 	ids   uint64
 	calls int
 	fault error
@@ -184,3 +186,63 @@ func (c *Counters) Leave() {}
 
 // Admit implements line.Numbers.
 func (c *Counters) Admit(context.Context, *stream.Order) (line.Place, error) { return c, nil }
+
+// Open implements line.Numbers. The id of a ticket is 1000 above its number, and the space inbox has tickets.
+func (c *Counters) Open(_ context.Context, key client.Key, n uint32, _ ...client.OpenOption) (*client.Ticket, error) {
+	leave, err := c.enter()
+	defer leave()
+	if err == nil && key.Space != "inbox" {
+		err = seq.ErrNoTickets
+	}
+	if err != nil {
+		return nil, err
+	}
+	got := c.take(key, n)
+	c.open = append(c.open, ticket{key, got.First})
+	return &client.Ticket{First: got.First, Last: got.Last, ID: uint64(got.First) + 1000, Life: time.Second}, nil
+}
+
+type ticket struct {
+	key   client.Key
+	first seq.Seq
+}
+
+// Done implements line.Numbers.
+func (c *Counters) Done(_ context.Context, key client.Key, first seq.Seq, id uint64, _ bool) error {
+	leave, err := c.enter()
+	defer leave()
+	n := len(c.open)
+	c.open = slices.DeleteFunc(c.open, func(t ticket) bool { return t == ticket{key, first} && id == uint64(first)+1000 })
+	if err == nil && len(c.open) == n {
+		err = seq.ErrTicketEnded
+	}
+	return err
+}
+
+// Marks implements line.Numbers. The mark of UID 13 is not known.
+func (c *Counters) Marks(_ context.Context, space string, uids []seq.UID) ([]client.Mark, error) {
+	leave, err := c.enter()
+	defer leave()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]client.Mark, len(uids))
+	for i, uid := range uids {
+		m, key := &out[i], client.Key{Space: space, UID: uid}
+		m.Last = seq.Seq(c.seqs[key])
+		switch {
+		case space != "inbox":
+			m.Err = seq.ErrNoTickets
+		case uid == 13:
+			m.KnownIn = 1500 * time.Microsecond
+		default:
+			m.Seq = m.Last
+			for _, t := range c.open {
+				if t.key == key {
+					m.Seq = min(m.Seq, t.first-1)
+				}
+			}
+		}
+	}
+	return out, nil
+}

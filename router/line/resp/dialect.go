@@ -107,7 +107,11 @@ func reply(w *writer, o *line.Op) line.Result {
 	case o.Kind == line.TakeID:
 		w.bulk(strconv.FormatUint(o.N, 10)) // above 2^53: JavaScript would round an integer
 	case o.Once != nil:
-		numbers(w, o)
+		if write, ok := o.Form.(form); ok {
+			write(w, o.Once)
+		} else {
+			numbers(w, o)
+		}
 	case o.Kind != line.Read:
 		w.integer(o.N)
 	default:

@@ -8,6 +8,14 @@
 //	                         in spaces of mode=exact only
 //	SEQ.LOOKUP seq:orders/42 ID id
 //	                         first and last that the ID has got; nil if there are none
+//	SEQ.OPEN seq:inbox/42 [COUNT n] [LIFE ms] [ID id [SENT unix_ms]]
+//	                         first, last, ticket, its life in ms, and 1 or 0 as above; in
+//	                         spaces with tickets only, as the next three
+//	SEQ.DONE seq:inbox/42 first ticket
+//	                         the numbers of the ticket are committed; SEQ.CANCEL if they
+//	                         will not be
+//	SEQ.MARK seq:inbox/42 ... for each key mark, fence, last number, and the ms for which
+//	                         the mark is not known, when mark and fence are nil
 //	GET seq:42, MGET ...     the last number handed out, or a bound above it after a
 //	                         takeover; nil if there was none
 //	INCR tag:orders          the next number of a segment tag; INCRBY for many

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"github.com/seqsvr/seqsvr/router/line"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,22 +25,39 @@ var (
 // seqNext reads SEQ.NEXT, whose answer is the first number, the last, and 1 if the request had
 // them before, else 0.
 func seqNext(_ *session, args []string) line.Op {
+	o, _ := takeOf(args, errNext, "count", "id", "sent")
+	if o.Err == nil && o.Once.Request.ID != "" {
+		o.Kind = line.TakeOnce
+	}
+	return o
+}
+
+// takeOf reads a key and options, of which words are known, and returns the options too.
+func takeOf(args []string, syntax error, words ...string) (line.Op, map[string]string) {
 	o := line.Op{Kind: line.Take, Count: 1, Once: new(line.Once)}
 	if err := ofKey(&o, args[0]); err != nil {
-		return failed(err)
+		return failed(err), nil
 	}
 	given := map[string]string{}
 	for i := 1; i < len(args); i += 2 {
 		word := strings.ToLower(args[i])
-		if _, twice := given[word]; twice || i+1 == len(args) || word != "count" && word != "id" && word != "sent" {
-			return failed(errNext)
+		if _, twice := given[word]; twice || i+1 == len(args) || !slices.Contains(words, word) {
+			return failed(syntax), nil
 		}
 		given[word] = args[i+1]
 	}
+	if err := ofOptions(&o, given, syntax); err != nil {
+		return failed(err), nil
+	}
+	return o, given
+}
+
+// ofOptions sets what COUNT, ID and SENT say.
+func ofOptions(o *line.Op, given map[string]string, syntax error) error {
 	if text, ok := given["count"]; ok {
 		n, err := strconv.ParseUint(text, 10, 32)
 		if err != nil || seq.CheckCount("COUNT", n) != nil {
-			return failed(errCount)
+			return errCount
 		}
 		o.Count = uint32(n)
 	}
@@ -47,22 +65,22 @@ func seqNext(_ *session, args []string) line.Op {
 	sent, timed := given["sent"]
 	switch {
 	case timed && !named:
-		return failed(errNext)
+		return syntax
 	case !named:
-		return o
+		return nil
 	}
 	if err := seq.CheckRequestID("ID", id); err != nil { // here, since a transaction keeps it
-		return failed(err)
+		return err
 	}
-	o.Kind, o.Once.Request.ID = line.TakeOnce, id
+	o.Once.Request.ID = id
 	if timed {
 		ms, err := strconv.ParseInt(sent, 10, 64)
 		if err != nil {
-			return failed(fmt.Errorf("SENT: %w", errNotInteger))
+			return fmt.Errorf("SENT: %w", errNotInteger)
 		}
 		o.Once.Request.Sent = time.UnixMilli(ms)
 	}
-	return o
+	return nil
 }
 
 // seqLookup reads SEQ.LOOKUP, whose answer is the first number and the last, or nil.
@@ -106,10 +124,6 @@ func numbers(w *writer, o *line.Op) {
 		w.array(3)
 		w.integer(uint64(got.First))
 		w.integer(uint64(got.Last))
-		if got.Replayed {
-			w.integer(1)
-		} else {
-			w.integer(0)
-		}
+		w.flag(got.Replayed)
 	}
 }

@@ -38,6 +38,15 @@ func (w *writer) fault(text string) {
 
 func (w *writer) integer(n uint64) { w.number(':', n) }
 
+// flag is 1 or 0.
+func (w *writer) flag(set bool) {
+	if set {
+		w.integer(1)
+	} else {
+		w.integer(0)
+	}
+}
+
 func (w *writer) bulk(text string) {
 	w.number('$', uint64(len(text)))
 	w.buf = append(w.buf, text...)

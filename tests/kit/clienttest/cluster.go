@@ -55,6 +55,7 @@ type Node struct {
 	// Messages counts StreamRequests that arrived, and Keys the keys in them; Calls
 	// the unary ones.
 	Messages, Keys, Calls atomic.Int64
+	Watches               atomic.Int64 // that are open
 	// Generates and Takes count those calls for snowflake IDs and segments.
 	Generates, Takes atomic.Int64
 	// Generated counts the snowflake IDs that the node handed out.

@@ -476,6 +476,9 @@ func (n *Node) routes(r *pb.RoutesRequest) *pb.RoutesReply {
 
 // stream stands before the AllocSvr's stream.
 func (n *Node) stream(impl any, inner grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	if info.FullMethod == pb.Sequence_Watch_FullMethodName {
+		return n.watch(impl, inner, handle)
+	}
 	if info.FullMethod != pb.Sequence_Stream_FullMethodName {
 		return handle(impl, inner)
 	}
