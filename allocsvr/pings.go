@@ -160,8 +160,8 @@ func answered(err error) bool {
 	return true
 }
 
-// look returns the nodes that are silent, with their sessions. late is by how much this
-// node runs later than it wanted to.
+// look returns the nodes that are silent, with their sessions. This node runs
+// so much later than it wanted to.
 func (p *pings) look(ctx context.Context, others map[seq.Session]quorum.SessionView, now, late time.Duration) map[string]seq.Session {
 	p.mu.Lock()
 	p.silence.Forget(func(id seq.Session) bool { _, ok := others[id]; return ok })

@@ -30,7 +30,7 @@ func newListening() listening {
 	return listening{born: time.Now(), patience: wake.Patience{Least: QuietFor}}
 }
 
-// heard notes a word of the server. took is how long a batch took, 0 if the word says nothing of that.
+// heard notes a word of the server. A batch took so long; took is 0 if the word says nothing of that.
 func (l *listening) heard(now time.Time, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
