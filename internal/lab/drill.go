@@ -41,6 +41,7 @@ type drill struct {
 	DrillConfig
 	id       string // of the cluster
 	lease    time.Duration
+	mode     seq.Mode // of the load's space
 	load     *Load
 	onces    *Onces                      // nil without a space of mode=exact
 	logs     map[history.Key]history.Log // of it at the end; nil if not requested
@@ -205,7 +206,7 @@ func (d *drill) even(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if space.Mode == seq.Exact && d.onces == nil {
+	if d.mode = space.Mode; space.Mode == seq.Exact && d.onces == nil {
 		d.onces = NewOnces(*space, d.Patience)
 		d.Load.Kinds = []Kind{d.onces.Kind(100)}
 	}

@@ -24,6 +24,7 @@ type Result struct {
 	Supervise   bool     `json:"supervise"`
 	Rate        int      `json:"rate"`            // calls a second
 	Space       string   `json:"space,omitempty"` // if empty, the default space
+	Mode        seq.Mode `json:"mode"`            // of the space
 	Seconds     float64  `json:"seconds"`
 	Requests    int      `json:"requests"`
 	UIDs        int      `json:"uids"` // that got a number
@@ -112,7 +113,7 @@ func (d *drill) measure(sc Scenario) *Result {
 		Gaps: checked.Gaps, LongestGap: checked.LongestGap, Examples: []string{}, Wanted: sc.Expect.String(),
 		Calls: calls, Known: d.load.knows(), Fault: fault,
 	}
-	if r.Space = d.Load.Space; d.onces != nil {
+	if r.Space, r.Mode = d.Load.Space, d.mode; d.onces != nil {
 		r.Exact = ExactOf(checked, d.logs)
 	}
 	r.TargetMS = ms(sc.Expect.target(d.lease, r.Supervise))

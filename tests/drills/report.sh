@@ -155,6 +155,7 @@ done
   echo
   echo "\`make drills\` writes this page. It runs each drill of \`seqctl drill\` on new clusters of real processes, on StoreSvr and on three members"
   echo "of etcd (\`--engine etcd\`). \`seqctl drill --list\` describes the drills; \`seqctl drill kill-alloc\` runs one and prints its events."
+  echo "\`--modes --html FILE\` draws an ordinary, a strict and an exact space on one page."
   echo
   echo "| machine | |"
   echo "|---|---|"

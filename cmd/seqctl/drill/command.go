@@ -30,7 +30,7 @@ type options struct {
 	addr, readyFile string
 	engine          string        // of the drill's own cluster
 	suspectAfter    time.Duration // likewise, of its AllocSvr
-	list            bool
+	list, modes     bool
 	html, output    string
 	web             string // address of the console; empty if there is none
 	inside          string // prefix of the namespaces in whose hub this process runs
@@ -54,6 +54,7 @@ which is left alone.
 Exit 1 when there are duplicates, regressions, holes or second answers, or the cluster did not recover.`,
 		Example: "  seqctl drill --list\n  seqctl drill kill-alloc --lease 600ms --html kill.html\n" +
 			"  seqctl drill kill-all --space orders --times 20\n" +
+			"  seqctl drill kill-alloc --modes --rate 200 --suspect-after 40ms --html modes.html\n" +
 			"  seqctl drill pause-leader --engine etcd\n" +
 			"  seqctl drill drain-alloc --addr 127.0.0.1:7400 -o json",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -102,6 +103,7 @@ func (o *options) addTo(cmd *cobra.Command) {
 	fs.DurationVar(&o.Lease, "lease", time.Second, "lease of the drill's own cluster; with --engine etcd "+etcdclient.DefaultLease.String()+" if none is given")
 	fs.BoolVar(&o.Supervise, "supervise", false, "run each AllocSvr of the own cluster below a parent that ends its lease when it dies")
 	fs.StringVar(&o.Load.Space, "space", "", "the calls' `space`, as name or name:mode=strict; in the drill's own cluster of mode=exact unless it says so; empty: the default one")
+	fs.BoolVar(&o.modes, "modes", false, "run the drill in an ordinary, a strict and an exact space, each in a cluster of its own, and show them side by side")
 	fs.DurationVar(&o.suspectAfter, "suspect-after", 0, "in the drill's own cluster, --suspect-after of its AllocSvr; 0: they wait for leases")
 	fs.IntVar(&o.Times, "times", 1, "how many `times` to break it, in one load")
 	fs.Uint32Var(&o.Sections, "sections", 0, "number of sections of the drill's own cluster; 0: the default, or 256 for a drill of Sets")
@@ -207,38 +209,71 @@ func (o *options) run(ctx context.Context, args []string, stdout, stderr io.Writ
 		return printList(stdout, format)
 	}
 	sc, err := lab.FindDrill(args[0])
+	var all []*options
 	if err == nil {
-		o.Config.Config = sc.Shaped(o.Config.Config)
-		err = o.check(sc)
-	}
-	if err == nil && !o.attached() {
-		o.Dir = "drill" // to be replaced by a temporary one
-		if o.Load.Space != "" {
-			name, mode, _ := strings.Cut(o.Load.Space, ":mode=")
-			switch o.Load.Space = name; seq.Mode(mode) {
-			case "", seq.Exact:
-				o.Spaces = []string{lab.ExactSpace(name)}
-			case seq.Strict:
-				o.Spaces = []string{name + ":mode=strict"}
-			default:
-				err = errors.Join(err, fmt.Errorf("--space %q: mode %q, expected exact or strict", name, mode))
-			}
-			if _, bad := seq.NewMapping(seq.Space{Name: seq.DefaultSpace}, seq.Space{Name: o.Load.Space}); bad != nil {
-				err = errors.Join(err, fmt.Errorf("--space %q: %w", o.Load.Space, bad))
-			}
-		}
-		if o.suspectAfter > 0 {
-			o.Args = map[localcluster.Role][]string{localcluster.RoleAlloc: {"--suspect-after", o.suspectAfter.String()}}
-		}
-		err = errors.Join(err, o.Validate())
+		all, err = o.each(sc)
 	}
 	if err != nil {
 		return daemon.Usage(err)
 	}
 	if sc.Needs == lab.NeedNetwork && o.inside == "" {
-		return o.insideNamespaces(ctx, stdout, stderr)
+		return all[0].insideNamespaces(ctx, stdout, stderr)
 	}
-	return o.drill(ctx, sc, format, stdout, stderr)
+	if !o.modes {
+		return all[0].drill(ctx, sc, stderr, func(r *lab.Result, failed error) error {
+			return all[0].tell([]told{{r, failed}}, r, format, stdout, func() *ui.Table { return table(r, stdout) })
+		})
+	}
+	return compare(ctx, all, sc, format, stdout, stderr)
+}
+
+// each returns the options of each run: one, or with --modes one for each mode.
+func (o *options) each(sc lab.Scenario) ([]*options, error) {
+	spaces := []string{o.Load.Space}
+	if o.modes {
+		if o.attached() || o.Load.Space != "" || o.web != "" || o.engine != engineStore {
+			return nil, errors.New("--modes: expected no --space, --addr, --ready-file, --web and --engine")
+		}
+		spaces = []string{"", "strict:mode=strict", "exact"}
+	}
+	var all []*options
+	for _, space := range spaces {
+		one := *o
+		one.Load.Space = space
+		if err := one.prepare(sc); err != nil {
+			return nil, err
+		}
+		all = append(all, &one)
+	}
+	return all, nil
+}
+
+// prepare checks the options, and completes those of the drill's own cluster.
+func (o *options) prepare(sc lab.Scenario) error {
+	o.Config.Config = sc.Shaped(o.Config.Config)
+	if err := o.check(sc); err != nil || o.attached() {
+		return err
+	}
+	o.Dir = "drill" // to be replaced by a temporary one
+	var err error
+	if o.Load.Space != "" {
+		name, mode, _ := strings.Cut(o.Load.Space, ":mode=")
+		switch o.Load.Space = name; seq.Mode(mode) {
+		case "", seq.Exact:
+			o.Spaces = []string{lab.ExactSpace(name)}
+		case seq.Strict:
+			o.Spaces = []string{name + ":mode=strict"}
+		default:
+			err = fmt.Errorf("--space %q: mode %q, expected exact or strict", name, mode)
+		}
+		if _, bad := seq.NewMapping(seq.Space{Name: seq.DefaultSpace}, seq.Space{Name: o.Load.Space}); bad != nil {
+			err = errors.Join(err, fmt.Errorf("--space %q: %w", o.Load.Space, bad))
+		}
+	}
+	if o.suspectAfter > 0 {
+		o.Args = map[localcluster.Role][]string{localcluster.RoleAlloc: {"--suspect-after", o.suspectAfter.String()}}
+	}
+	return errors.Join(err, o.Validate())
 }
 
 // entry is a line of --list.

@@ -90,15 +90,28 @@ func latencyY(d time.Duration) float64 {
 	return latencyEnd - (latencyEnd-latencyTop)*(min(at, most)-least)/(most-least)
 }
 
+// sheet has the values for the page's template: one picture, or one for each mode.
+type sheet []*picture
+
+// Several reports whether the page compares modes.
+func (s sheet) Several() bool { return len(s) > 1 }
+
+// First returns the first picture.
+func (s sheet) First() *picture { return s[0] }
+
 // writePage writes one page that needs nothing else: the answers over time, the
-// timeline and the verdict.
-func writePage(path string, r *lab.Result, failed error) error {
+// timeline and the verdict of each run.
+func writePage(path string, runs ...told) error {
 	var text strings.Builder
-	p := draw(r)
-	if failed != nil {
-		p.Failed = failed.Error()
+	var all sheet
+	for _, r := range runs {
+		p := draw(r.Result)
+		if r.failed != nil {
+			p.Failed = r.failed.Error()
+		}
+		all = append(all, p)
 	}
-	if err := page.Execute(&text, p); err != nil {
+	if err := page.Execute(&text, all); err != nil {
 		return fmt.Errorf("--html: %w", err)
 	}
 	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seqsvr/seqsvr/internal/lab"
 	"github.com/seqsvr/seqsvr/internal/lab/history"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // call is one of a UID that got a number, or failed for 0. Times are milliseconds.
@@ -35,7 +36,7 @@ func TestThePageShowsEveryKindOfCall(t *testing.T) {
 		}
 	}
 	var text strings.Builder
-	if err := page.Execute(&text, p); err != nil {
+	if err := page.Execute(&text, sheet{p}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(text.String(), "NaN") || strings.Contains(text.String(), "ZgotmplZ") {
@@ -45,7 +46,7 @@ func TestThePageShowsEveryKindOfCall(t *testing.T) {
 
 func TestThePageOfADrillWithoutAnswersIsStillAPage(t *testing.T) {
 	var text strings.Builder
-	if err := page.Execute(&text, draw(&lab.Result{Drill: "x", Timeline: []lab.Moment{{Event: "fault"}}})); err != nil {
+	if err := page.Execute(&text, sheet{draw(&lab.Result{Drill: "x", Timeline: []lab.Moment{{Event: "fault"}}})}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -107,7 +108,7 @@ func TestThePageBeginsWithTheVerdict(t *testing.T) {
 			failed = lab.ErrUnhealthy
 		}
 		r.Drill = "x"
-		if err := writePage(path, r, failed); err != nil {
+		if err := writePage(path, told{r, failed}); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(path)
@@ -117,6 +118,29 @@ func TestThePageBeginsWithTheVerdict(t *testing.T) {
 		_, body, _ := strings.Cut(string(text), "<body>")
 		if head, _, _ := strings.Cut(body, "</h1>"); !strings.Contains(head, want) {
 			t.Errorf("the page begins with %q, want %q", head, want)
+		}
+	}
+}
+
+func TestThePageOfModesShowsEachBesideTheOthers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "page.html")
+	of := func(mode seq.Mode, pause float64) *lab.Result {
+		return &lab.Result{Drill: "x", Mode: mode, MaxPauseMS: pause, Known: func(uint64) bool { return true }, Calls: []history.Call{call(1, 1, 10, 30)}}
+	}
+	runs := []told{{of(seq.Ordered, 1000), nil}, {of(seq.Strict, 150), nil}, {of(seq.Exact, 140), lab.ErrUnhealthy}}
+	if err := writePage(path, runs...); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), "<svg"); n != 3 {
+		t.Errorf("%d pictures, want 3", n)
+	}
+	for _, want := range []string{"drill x in 3 modes", "<td>strict</td><td class=\"n\">150.0 ms</td>", "exact: FAILED, cluster is not healthy"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the page lacks %q", want)
 		}
 	}
 }

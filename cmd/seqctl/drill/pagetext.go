@@ -3,7 +3,7 @@ package drill
 // pageText is the page of --html: no script, nothing from elsewhere.
 const pageText = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>drill {{.Drill}}</title>
+<title>drill {{.First.Drill}}</title>
 <style>
 :root { color-scheme: light dark; --ink: #1c2430; --dim: #7a8494; --paper: #fff; --line: #e3e7ec; --known: #2f6fd6; --new: #2a9d6f; --bad: #d33b3b; --mark: #c07a12 }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6eaf0; --dim: #8d97a6; --paper: #14181e; --line: #2a313b; --known: #6ea2f5; --new: #55c798; --bad: #ff6b6b; --mark: #e0a03c } }
@@ -18,7 +18,12 @@ svg { width: 100%; height: auto } svg text { font: 11px system-ui, sans-serif; f
 table { border-collapse: collapse; width: 100% } td, th { text-align: left; padding: .25rem .8rem .25rem 0; border-bottom: 1px solid var(--line); vertical-align: top }
 td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap } i { font-style: normal } i.known { color: var(--known) } i.new { color: var(--new) } i.failed { color: var(--bad) }
 </style></head><body>
-<h1{{if .Verdict.Bad}} class="bad"{{end}}>drill {{.Drill}}: {{.Verdict.Text}}</h1>
+{{if .Several}}<h1>drill {{.First.Drill}} in {{len .}} modes</h1>
+<table><tr><th>mode</th><th>longest pause</th><th>before the fault</th><th>errors</th><th>numbers left out</th><th></th></tr>
+{{range .}}<tr><td>{{.Mode}}</td><td class="n">{{printf "%.1f" .MaxPauseMS}} ms</td><td class="n">{{printf "%.1f" .SteadyMS}} ms</td><td class="n">{{.Errors}}</td><td class="n">{{.Gaps}}</td><td>{{.Verdict.Text}}</td></tr>
+{{end}}</table>
+{{end}}{{range .}}
+<h1{{if .Verdict.Bad}} class="bad"{{end}}>{{if $.Several}}{{.Mode}}{{else}}drill {{.Drill}}{{end}}: {{.Verdict.Text}}</h1>
 <p>{{.Kept}}, {{.Allocs}} allocators, {{.Routers}} routers, lease {{.LeaseMS}} ms{{if .Supervise}}, supervised{{end}}; {{.Rate}} calls a second for {{printf "%.1f" .Seconds}} s</p>
 <div class="verdict">
 <div><b>{{.Requests}}</b><span>requests</span></div>
@@ -44,5 +49,5 @@ td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowra
 {{end}}</table>
 {{if .Reasons}}<h2>Errors</h2><ul>{{range .Reasons}}<li>{{.}}</li>{{end}}</ul>{{end}}
 {{if .Examples}}<h2>Broken promises</h2><ul>{{range .Examples}}<li>{{.}}</li>{{end}}</ul>{{end}}
-</body></html>
+{{end}}</body></html>
 `

@@ -46,6 +46,20 @@ func table(r *lab.Result, w io.Writer) *ui.Table {
 			ctl.Bad(r.Duplicates), ctl.Bad(uint64(r.Regressions)), r.Gaps, r.LongestGap)
 }
 
+// modesTable has a row for each result.
+func modesTable(all []*lab.Result) *ui.Table {
+	t := ui.NewTable("mode", "requests", "errors", "longest pause", "before", "duplicates", "regressions", "gaps", "holes")
+	for _, r := range all {
+		holes := any("")
+		if r.Exact != nil {
+			holes = ctl.Bad(r.Exact.Holes)
+		}
+		t.Row(string(r.Mode), r.Requests, r.Errors, time.Duration(r.MaxPauseMS*float64(time.Millisecond)), time.Duration(r.SteadyMS*float64(time.Millisecond)),
+			ctl.Bad(r.Duplicates), ctl.Bad(uint64(r.Regressions)), r.Gaps, holes)
+	}
+	return t
+}
+
 // setText tells what callers of a Set saw.
 func setText(s lab.SetImpact) string {
 	text := fmt.Sprintf("Set %s: %s requests since the fault, %s errors, p99 %s, longest %s, %s numbers left out", s.Set, ui.Int(int64(s.Requests)),

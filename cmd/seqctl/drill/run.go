@@ -17,8 +17,45 @@ import (
 // patience bounds every wait for what must happen: a start, an end, a recovery.
 const patience = 60 * time.Second
 
-// drill runs one drill from the start of the cluster to the verdict.
-func (o *options) drill(ctx context.Context, sc lab.Scenario, format ui.Format, stdout, stderr io.Writer) error {
+// told is what a run came to: its result, and why it failed.
+type told struct {
+	*lab.Result
+	failed error
+}
+
+// tell writes the page, if one is wanted, and prints v.
+func (o *options) tell(runs []told, v any, format ui.Format, stdout io.Writer, table func() *ui.Table) error {
+	if o.html != "" {
+		if err := writePage(o.html, runs...); err != nil {
+			return err
+		}
+	}
+	return ui.Print(stdout, format, v, table)
+}
+
+// compare runs the drill in one mode after the other, and tells all results at the end.
+func compare(ctx context.Context, all []*options, sc lab.Scenario, format ui.Format, stdout, stderr io.Writer) error {
+	var runs []told
+	results := []*lab.Result{}
+	var errs error
+	for _, o := range all {
+		err := o.drill(ctx, sc, stderr, func(r *lab.Result, failed error) error {
+			runs, results = append(runs, told{r, failed}), append(results, r)
+			return nil
+		})
+		if errs = errors.Join(errs, err); ctx.Err() != nil {
+			break
+		}
+	}
+	if len(runs) == 0 {
+		return errs
+	}
+	return errors.Join(errs, all[0].tell(runs, results, format, stdout, func() *ui.Table { return modesTable(results) }))
+}
+
+// drill runs one drill from the start of the cluster to the verdict. It calls show with the result and why
+// the drill failed.
+func (o *options) drill(ctx context.Context, sc lab.Scenario, stderr io.Writer, show func(*lab.Result, error) error) error {
 	progress := ui.NewProgress(stderr, "drill", 0)
 	defer progress.Done()
 	progress.Say("the cluster starts")
@@ -57,12 +94,7 @@ func (o *options) drill(ctx context.Context, sc lab.Scenario, format ui.Format, 
 	if r == nil {
 		return err
 	}
-	if o.html != "" {
-		if page := writePage(o.html, r, err); page != nil {
-			return errors.Join(err, page)
-		}
-	}
-	return errors.Join(err, ui.Print(stdout, format, r, func() *ui.Table { return table(r, stdout) }))
+	return errors.Join(err, show(r, err))
 }
 
 // cluster starts or finds the cluster.

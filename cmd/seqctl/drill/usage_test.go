@@ -75,6 +75,8 @@ func TestAWrongCallIsRefusedBeforeAnythingIsStarted(t *testing.T) {
 		{"a Set for a drill of nodes", []string{"kill-alloc", "--set", "set-2"}, sets.ErrUnknownSet, "kill-alloc"},
 		{"a Set of those on one etcd", []string{"kill-set", "--engine", "etcd"}, lab.ErrEngine, "one etcd"},
 		{"an exact space, all of which the root has", []string{"kill-set", "--space", "orders"}, nil, "root"},
+		{"one space in all modes", []string{"kill-alloc", "--modes", "--space", "orders"}, nil, "--modes"},
+		{"the modes on etcd", []string{"kill-alloc", "--modes", "--engine", "etcd"}, nil, "--modes"},
 		{"one alloc", []string{"kill-alloc", "--allocs", "1"}, lab.ErrTooSmall, "2 allocs"},
 		{"no alloc", []string{"kill-store", "--allocs", "0"}, nil, "0 allocs"},
 		{"a lease too short", []string{"kill-alloc", "--lease", "10ms"}, nil, "10ms"},
