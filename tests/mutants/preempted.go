@@ -49,7 +49,7 @@ var preemptMutants = []mutant{
 	{rule: "sdk-listens", name: "keys of an ordinary space are given up as well", file: "internal/sdk/stream/silence.go", in: []string{"internal/sdk/stream"}, edits: []edit{
 		{"leaseless := func(b *batch) bool { return b.leaseless }", "leaseless := func(b *batch) bool { return b != nil }"}}},
 	{rule: "sdk-listens", name: "a key that waited at the server makes it slow for good", file: "internal/sdk/stream/silence.go", in: []string{"internal/sdk/stream"}, edits: []edit{
-		{"l.patience.Answered(min(took, usualMost))", "l.patience.Answered(took)"}}},
+		{"l.patience.Answered(min(took, 3*l.patience.Least))", "l.patience.Answered(took)"}}},
 	{rule: "sdk-listens", name: "a word of the server is no word", file: "internal/sdk/stream/silence.go", in: []string{"internal/sdk/stream"}, edits: []edit{
 		{"	if l.word.After(since) {\n", "	if since.After(l.word) {\n"}}},
 	{rule: "sdk-listens", name: "a server that was never heard is silent", file: "internal/sdk/stream/silence.go", in: []string{"internal/sdk/stream"}, edits: []edit{

@@ -55,7 +55,8 @@ type Pair struct {
 
 // NewPair makes the streams to a server. They open with the first key.
 func NewPair(cfg *Config, to Server) *Pair {
-	p := &Pair{cfg: cfg, server: to, listening: newListening()}
+	p := &Pair{cfg: cfg, server: to}
+	p.listening.begin(cfg.AttemptTimeout)
 	p.balance.born = time.Now()
 	for i := range p.streams {
 		p.streams[i] = newStream(p, &p.balance.load[i])

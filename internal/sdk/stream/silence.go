@@ -8,12 +8,10 @@ import (
 	"github.com/seqsvr/seqsvr/internal/base/wake"
 )
 
-// QuietFor is the least time that a server has to answer keys of strict and exact spaces. Their sections are
-// taken over without waiting for a lease, so that another server may have the answer soon.
-const QuietFor = 30 * time.Millisecond
-
-// usualMost bounds how long an answer counts as having taken: keys may wait at a server for a step or a takeover.
-const usualMost = 3 * QuietFor
+// quietShare is the share of the time of an attempt, 500 ms by default, that a server has at least to answer keys
+// of strict and exact spaces. Their sections are taken over without waiting for a lease, so that another server
+// may have the answer soon.
+const quietShare = 16
 
 // listening is what a server said last, on either stream or in answer to a question.
 type listening struct {
@@ -26,8 +24,8 @@ type listening struct {
 	gone     bool          // its keys were given up, and it has said nothing since
 }
 
-func newListening() listening {
-	return listening{born: time.Now(), patience: wake.Patience{Least: QuietFor}}
+func (l *listening) begin(attempt time.Duration) {
+	l.born, l.patience.Least = time.Now(), attempt/quietShare
 }
 
 // heard notes a word of the server. A batch took so long; took is 0 if the word says nothing of that.
@@ -35,7 +33,7 @@ func (l *listening) heard(now time.Time, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if took > 0 && !l.word.IsZero() { // the first answer took a connection
-		l.patience.Answered(min(took, usualMost))
+		l.patience.Answered(min(took, 3*l.patience.Least)) // more if the key waited for a step or a takeover
 	}
 	l.word, l.late = now, 0
 	if l.gone {

@@ -9,6 +9,9 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
+// quietFor is the least time that a server has.
+const quietFor = 30 * time.Millisecond
+
 // dialogue is a Pair and the messages on its stream.
 type dialogue struct {
 	*testing.T
@@ -19,7 +22,7 @@ type dialogue struct {
 func converse(t *testing.T, do func(*dialogue)) {
 	synctest.Test(t, func(t *testing.T) {
 		way := &road{sent: make(chan *pb.StreamRequest, 1), replies: make(chan *pb.StreamReply)}
-		d := &dialogue{t, pair(t.Context(), &peer{opens: way}, time.Hour), way}
+		d := &dialogue{t, pair(t.Context(), &peer{opens: way}, quietShare*quietFor), way}
 		do(d)
 		d.p.Close(errLost)
 		close(way.replies)
@@ -75,7 +78,7 @@ func TestKeysOfStrictAndExactSpacesAreGivenUpWhenTheirServerIsSilent(t *testing.
 			d.answer(first)
 			given, id := d.ask(mode)
 			kept, _ := d.ask(seq.Ordered)
-			d.silentAfter(QuietFor)
+			d.silentAfter(quietFor)
 			d.p.GiveUp()
 			if !done(given) || given.Answer(1).Err != errLost {
 				t.Errorf("%s: not given up", mode)
@@ -96,13 +99,13 @@ func TestAWordOfAServerGivesItItsTimeAgain(t *testing.T) {
 		_, first := d.ask(seq.Exact)
 		d.answer(first)
 		d.ask(seq.Exact)
-		time.Sleep(QuietFor - 1)
+		time.Sleep(quietFor - 1)
 		d.p.Heard(time.Now())
-		d.silentAfter(QuietFor)
+		d.silentAfter(quietFor)
 		_, other := d.ask(seq.Exact)
-		time.Sleep(QuietFor / 3)
+		time.Sleep(quietFor / 3)
 		d.answer(other)
-		d.silentAfter(QuietFor)
+		d.silentAfter(quietFor)
 	})
 }
 
@@ -113,21 +116,21 @@ func TestTheTimeInWhichTheProcessStoodStillItselfDoesNotCount(t *testing.T) {
 		d.p.Late(time.Hour)
 		d.p.Owing(time.Now()) // nothing is owed: that hour is no matter
 		_, id = d.ask(seq.Exact)
-		d.silentAfter(QuietFor)
-		time.Sleep(QuietFor)
-		d.p.Late(QuietFor)
-		d.silentAfter(QuietFor)
+		d.silentAfter(quietFor)
+		time.Sleep(quietFor)
+		d.p.Late(quietFor)
+		d.silentAfter(quietFor)
 		d.answer(id)
 		d.ask(seq.Exact)
-		d.silentAfter(3 * QuietFor) // the answer took so long
+		d.silentAfter(3 * quietFor) // the answer took so long
 	})
 }
 
 func TestAServerHasThreeTimesWhatIsUsualAndTwiceAsLongAfterFalseSuspicions(t *testing.T) {
 	converse(t, func(d *dialogue) {
-		for i, want := range []time.Duration{QuietFor, 6 * QuietFor} { // the first answer does not count
+		for i, want := range []time.Duration{quietFor, 6 * quietFor} { // the first answer does not count
 			_, id := d.ask(seq.Exact)
-			time.Sleep(2 * QuietFor)
+			time.Sleep(2 * quietFor)
 			d.answer(id)
 			_, id = d.ask(seq.Exact)
 			d.silentAfter(want)
@@ -143,18 +146,18 @@ func TestAServerHasThreeTimesWhatIsUsualAndTwiceAsLongAfterFalseSuspicions(t *te
 			d.answer(id)
 		}
 		d.ask(seq.Exact)
-		d.silentAfter(3 * usualMost)
+		d.silentAfter(9 * quietFor)
 	})
 	converse(t, func(d *dialogue) {
 		_, id := d.ask(seq.Exact)
 		d.answer(id)
 		for range 3 {
 			_, id = d.ask(seq.Exact)
-			d.silentAfter(QuietFor)
+			d.silentAfter(quietFor)
 			d.p.GiveUp()
 			d.answer(id)
 		}
 		d.ask(seq.Exact)
-		d.silentAfter(2 * QuietFor)
+		d.silentAfter(2 * quietFor)
 	})
 }
