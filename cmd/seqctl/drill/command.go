@@ -248,7 +248,7 @@ func (o *options) each(sc lab.Scenario) ([]*options, error) {
 	return all, nil
 }
 
-// prepare checks the options, and completes those of the drill's own cluster.
+// prepare checks the options, and completes the plan of the drill's own cluster.
 func (o *options) prepare(sc lab.Scenario) error {
 	o.Config.Config = sc.Shaped(o.Config.Config)
 	if err := o.check(sc); err != nil || o.attached() {
