@@ -38,6 +38,12 @@ type Config struct {
 	// AttemptTimeout bounds one attempt at a server. After it the Client tries another server. The minimum
 	// is 1 ms. Zero means DefaultAttemptTimeout.
 	AttemptTimeout time.Duration
+	// SuspectAfter, if not zero, has the standbys be asked for keys of strict and exact spaces once the owner
+	// owes answers for so long and says nothing, also when it is asked whether it is there. The Client gives an
+	// owner longer that is slow at other times. For clusters whose AllocSvr have --suspect-after, and callers
+	// that have processors to spare. 30 ms is a good value there. An attempt that was given up may have taken numbers: a
+	// strict space skips them, and in an exact space the answer is Replayed.
+	SuspectAfter time.Duration
 	// MaxQueue limits the keys that wait to be sent to one server. The Client refuses more keys with
 	// seq.ErrOverloaded. Zero means DefaultMaxQueue.
 	MaxQueue int
@@ -166,6 +172,8 @@ func (cfg Config) withDefaults() (Config, error) {
 		return cfg, fmt.Errorf("%w: Timeout %v, expected more than 0", seq.ErrBadArgument, cfg.Timeout)
 	case cfg.AttemptTimeout < time.Millisecond:
 		return cfg, fmt.Errorf("%w: AttemptTimeout %v, expected at least 1ms", seq.ErrBadArgument, cfg.AttemptTimeout)
+	case cfg.SuspectAfter < 0:
+		return cfg, fmt.Errorf("%w: SuspectAfter %v, expected 0 or more", seq.ErrBadArgument, cfg.SuspectAfter)
 	case cfg.MaxQueue < 0:
 		return cfg, fmt.Errorf("%w: MaxQueue %d, expected more than 0", seq.ErrBadArgument, cfg.MaxQueue)
 	}
@@ -176,7 +184,7 @@ func (cfg Config) withDefaults() (Config, error) {
 func (cfg *Config) calls() call.Config {
 	return call.Config{
 		Addrs: cfg.Addrs, ClusterID: cfg.ClusterID, Zone: cfg.Zone, Indirect: cfg.Indirect, AllowUnordered: cfg.AllowUnordered,
-		Timeout: cfg.Timeout, AttemptTimeout: cfg.AttemptTimeout, MaxQueue: cfg.MaxQueue, Alone: cfg.Alone,
+		Timeout: cfg.Timeout, AttemptTimeout: cfg.AttemptTimeout, SuspectAfter: cfg.SuspectAfter, MaxQueue: cfg.MaxQueue, Alone: cfg.Alone,
 		Logger: cfg.Logger, DialOptions: cfg.DialOptions,
 	}
 }

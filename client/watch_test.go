@@ -207,7 +207,7 @@ func TestAWatchNamesWhatIsWrong(t *testing.T) {
 	w := watch(t, c, bad, client.Key{UID: 2})
 	s := see(t, w)
 	waitFor(t, "the error", func() bool { return errors.Is(s.of(bad).Err, seq.ErrUnknownSpace) && s.of(bad).Ended })
-	waitFor(t, "the other key", func() bool { _, ok := s.last[client.Key{UID: 2}]; return ok && s.of(client.Key{UID: 2}).Err == nil })
+	waitFor(t, "the other key", func() bool { got := s.of(client.Key{UID: 2}); return got.Key.UID == 2 && got.Err == nil })
 	w.Close()
 	if _, err := w.Next(bounded(t)); !errors.Is(err, client.ErrClosed) {
 		t.Errorf("after Close: got %v", err)

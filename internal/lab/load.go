@@ -23,6 +23,8 @@ type LoadConfig struct {
 	New     int           // percent of the calls that are for a UID never called before
 	Rate    int           // calls a second
 	Timeout time.Duration // of one call, retries of the SDK included
+	// SuspectAfter is of the callers that go straight to the owners (client.Config).
+	SuspectAfter time.Duration
 	// Space of the calls. If empty, the default space. Calls in a space of mode=exact come from Onces.
 	Space string
 	// Routed sends half of the callers through the routers only; the others, or all, go
@@ -93,7 +95,7 @@ func StartLoad(ctx context.Context, c *Cluster, cfg LoadConfig) (*Load, error) {
 		cfg.Reason = reason
 	}
 	l := &Load{cfg: cfg, Clock: clock.Boot(), counts: make([]atomic.Int64, len(cfg.Kinds)), jobs: make(chan Job), stop: make(chan struct{})}
-	err := l.connect(ctx, "direct", client.Config{Addrs: c.Addrs(router, alloc)})
+	err := l.connect(ctx, "direct", client.Config{Addrs: c.Addrs(router, alloc), SuspectAfter: cfg.SuspectAfter})
 	if err == nil && cfg.Routed {
 		err = l.connect(ctx, "by routers", client.Config{Addrs: c.Addrs(router), Indirect: true})
 	}

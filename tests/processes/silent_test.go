@@ -21,7 +21,7 @@ func TestWhatASilentNodeHasOfStrictAndExactSpacesIsServedBeforeItsLeaseEnds(t *t
 		cfg.Spaces = []string{"live:mode=strict,sections=16", "orders:mode=exact,window=10m,sections=16"}
 		cfg.Args = map[localcluster.Role][]string{localcluster.RoleAlloc: {"--suspect-after", "200ms"}}
 	})
-	sdk, err := client.New(harness.Within(t), client.Config{Addrs: c.Addrs(localcluster.RoleAlloc), Timeout: time.Minute})
+	sdk, err := client.New(harness.Within(t), client.Config{Addrs: c.Addrs(localcluster.RoleAlloc), Timeout: time.Minute, SuspectAfter: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

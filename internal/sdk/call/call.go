@@ -22,6 +22,7 @@ type Config struct {
 	AllowUnordered bool
 	Timeout        time.Duration
 	AttemptTimeout time.Duration
+	SuspectAfter   time.Duration
 	MaxQueue       int
 	Alone          func(context.Context) bool
 	Logger         *slog.Logger
@@ -48,14 +49,16 @@ type counts struct{ retries, pauses atomic.Uint64 }
 func New(cfg Config) (*Caller, error) {
 	c := &Caller{cfg: cfg}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.streams = stream.Config{Context: c.ctx, Go: c.tasks.Go, AttemptTimeout: cfg.AttemptTimeout, MaxQueue: cfg.MaxQueue}
+	c.streams = stream.Config{Context: c.ctx, Go: c.tasks.Go, AttemptTimeout: cfg.AttemptTimeout, SuspectAfter: cfg.SuspectAfter, MaxQueue: cfg.MaxQueue}
 	var err error
 	if c.table, err = route.New(c.routing()); err != nil {
 		return c, err
 	}
 	c.table.Begin()
 	c.tasks.Go(c.sweepLoop)
-	c.tasks.Go(c.listenLoop)
+	if cfg.SuspectAfter > 0 {
+		c.tasks.Go(c.listenLoop)
+	}
 	return c, nil
 }
 

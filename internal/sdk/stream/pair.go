@@ -30,6 +30,7 @@ type Config struct {
 	Context        context.Context // ends with the Client
 	Go             func(func())    // starts a goroutine of the Client's
 	AttemptTimeout time.Duration   // after which a silent server is given up
+	SuspectAfter   time.Duration   // the least after which it is for keys of strict and exact spaces, by Owing
 	MaxQueue       int             // keys that may wait for one server
 }
 
@@ -56,7 +57,7 @@ type Pair struct {
 // NewPair makes the streams to a server. They open with the first key.
 func NewPair(cfg *Config, to Server) *Pair {
 	p := &Pair{cfg: cfg, server: to}
-	p.listening.begin(cfg.AttemptTimeout)
+	p.listening.begin(cfg.SuspectAfter)
 	p.balance.born = time.Now()
 	for i := range p.streams {
 		p.streams[i] = newStream(p, &p.balance.load[i])

@@ -8,11 +8,6 @@ import (
 	"github.com/seqsvr/seqsvr/internal/base/wake"
 )
 
-// quietShare is the share of the time of an attempt, 500 ms by default, that a server has at least to answer keys
-// of strict and exact spaces. Their sections are taken over without waiting for a lease, so that another server
-// may have the answer soon.
-const quietShare = 16
-
 // listening is what a server said last, on either stream or in answer to a question.
 type listening struct {
 	born time.Time
@@ -24,9 +19,7 @@ type listening struct {
 	gone     bool          // its keys were given up, and it has said nothing since
 }
 
-func (l *listening) begin(attempt time.Duration) {
-	l.born, l.patience.Least = time.Now(), attempt/quietShare
-}
+func (l *listening) begin(least time.Duration) { l.born, l.patience.Least = time.Now(), least }
 
 // heard notes a word of the server. A batch took so long; took is 0 if the word says nothing of that.
 func (l *listening) heard(now time.Time, took time.Duration) {

@@ -22,7 +22,8 @@ type dialogue struct {
 func converse(t *testing.T, do func(*dialogue)) {
 	synctest.Test(t, func(t *testing.T) {
 		way := &road{sent: make(chan *pb.StreamRequest, 1), replies: make(chan *pb.StreamReply)}
-		d := &dialogue{t, pair(t.Context(), &peer{opens: way}, quietShare*quietFor), way}
+		d := &dialogue{t, pair(t.Context(), &peer{opens: way}, time.Hour), way}
+		d.p.listening.begin(quietFor)
 		do(d)
 		d.p.Close(errLost)
 		close(way.replies)
