@@ -23,7 +23,7 @@ type LoadConfig struct {
 	New     int           // percent of the calls that are for a UID never called before
 	Rate    int           // calls a second
 	Timeout time.Duration // of one call, retries of the SDK included
-	// SuspectAfter is of the callers that go straight to the owners (client.Config).
+	// Callers that go straight to the owners have this SuspectAfter (client.Config).
 	SuspectAfter time.Duration
 	// Space of the calls. If empty, the default space. Calls in a space of mode=exact come from Onces.
 	Space string
