@@ -23,6 +23,9 @@ func (l *listening) begin(least time.Duration) { l.born, l.patience.Least = time
 
 // heard notes a word of the server. A batch took so long; took is 0 if the word says nothing of that.
 func (l *listening) heard(now time.Time, took time.Duration) {
+	if l.patience.Least == 0 {
+		return // nothing goes by it: each reply would pay for it
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if took > 0 && !l.word.IsZero() { // the first answer took a connection
