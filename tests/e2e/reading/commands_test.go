@@ -16,6 +16,9 @@ import (
 // curls is a comment with a command of curl.
 var curls = regexp.MustCompile(`# curl (?:-d '([^']*)' )?'?\.\.\.([^' ]*)`)
 
+// enough ends a command that runs on.
+var enough = map[string][]string{"watch": {"--changes", "1"}}
+
 // answer is what the commands answer; each has some of it.
 type answer struct {
 	First, Last, Ticket json.Number
@@ -30,7 +33,9 @@ func TestTheCommandsOfReadingRun(t *testing.T) {
 		if !strings.HasPrefix(line, "    seqctl ") {
 			continue
 		}
-		args := strings.Fields(strings.NewReplacer("FIRST", last.First.String(), "TICKET", last.Ticket.String(), "'", "").Replace(command))[1:]
+		opened := strings.NewReplacer("FIRST", last.First.String(), "TICKET", last.Ticket.String(), "wait=30s", "wait=100ms")
+		args := strings.Fields(strings.ReplaceAll(opened.Replace(command), "'", ""))[1:]
+		args = append(args, enough[args[0]]...)
 		ended := harness.Run(t, harness.Command(harness.Within(t), t, []string{"SEQ_ADDR=" + c.GRPC()}, "seqctl", append(args, "-o", "json")...))
 		if ended.Code != 0 {
 			t.Fatalf("%s: exit %d: %s", command, ended.Code, ended.Stderr)
@@ -42,13 +47,13 @@ func TestTheCommandsOfReadingRun(t *testing.T) {
 		}
 		if found := curls.FindStringSubmatch(comment); found != nil {
 			ran["curl"]++
-			got := fetch(t, "http://"+c.HTTP()+found[2], found[1])
-			if want := fmt.Sprintf(`"%s"`, map[string]string{"open": "ticket", "mark": "marks"}[args[0]]); !strings.Contains(got, want) {
+			got := fetch(t, "http://"+c.HTTP()+opened.Replace(found[2]), found[1])
+			if want := fmt.Sprintf(`"%s"`, map[string]string{"open": "ticket", "mark": "marks", "watch": "mark"}[args[0]]); !strings.Contains(got, want) {
 				t.Errorf("%s: want %s in %s", found[0], want, got)
 			}
 		}
 	}
-	for _, verb := range []string{"space", "open", "done", "mark", "curl"} {
+	for _, verb := range []string{"space", "open", "done", "mark", "watch", "curl"} {
 		if ran[verb] == 0 {
 			t.Errorf("docs/reading.md has no line with %s: %v", verb, ran)
 		}
