@@ -3,6 +3,7 @@ package line
 import (
 	"context"
 	"errors"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -25,6 +26,8 @@ type Numbers interface {
 	Open(ctx context.Context, key client.Key, n uint32, opts ...client.OpenOption) (*client.Ticket, error)
 	Done(ctx context.Context, key client.Key, first seq.Seq, ticket uint64, cancelled bool) error
 	Marks(ctx context.Context, space string, uids []seq.UID) ([]client.Mark, error)
+	// Wait returns the mark of a key once it is above a number, and after a time in any case.
+	Wait(ctx context.Context, key client.Key, after seq.Seq, within time.Duration) (client.Mark, error)
 
 	// Begin starts orders that were admitted one by one. The loop calls Admit, which must not block.
 	Begin(ctx context.Context, orders ...*stream.Order)
@@ -36,6 +39,9 @@ type Place interface{ Leave() }
 
 // maxParallel is the number of calls that a pipeline makes in parallel.
 const maxParallel = 16
+
+// errLeft ends the wait of a caller that left, or that sends no more.
+var errLeft = errors.New("the caller closed the connection, or its half of it")
 
 // errGone is an answer that lacks numbers; package client gives none such.
 var errGone = errors.New("answer is incomplete")
@@ -74,6 +80,8 @@ func run(ctx context.Context, from Numbers, ops []Op) {
 			plan.tickets(ops[i:end], class)
 		case Mark:
 			plan.marks(ops[i:end])
+		case Wait:
+			plan.waits(ops[i:end])
 		default:
 			plan.takes(ops[i:end])
 		}
@@ -304,6 +312,21 @@ func (p *plan) marks(ops []Op) {
 	for i := range ops {
 		if o := &ops[i]; o.Kind == Mark {
 			p.calls = append(p.calls, func(ctx context.Context) { o.mark(ctx, p.from) })
+		}
+	}
+}
+
+// waits waits for the marks of all ops. If ctx ends, its cause is their error.
+func (p *plan) waits(ops []Op) {
+	for i := range ops {
+		if o := &ops[i]; o.Kind == Wait {
+			p.calls = append(p.calls, func(ctx context.Context) {
+				m, err := p.from.Wait(ctx, o.Key, o.Once.After, o.Once.Within)
+				if err != nil && ctx.Err() != nil {
+					err = context.Cause(ctx)
+				}
+				o.Once.Marks, o.Err = []client.Mark{m}, err
+			})
 		}
 	}
 }
