@@ -30,18 +30,18 @@ import (
 // messages in JSON; the paths that others have had before are written by hand.
 type front struct {
 	methods
-	guard   *auth.Guard
-	refused *rpc.Refused
-	shown   func(*tls.ConnectionState) auth.Evidence // what a connection showed
-	sdk     *client.Client
-	maxBody *atomic.Int64 // in bytes
-	bodies  *gate.Budget  // of bodies in memory
-	isReady func() error  // as the admin listener has it
-	names   browser.Names // that requests are addressed to
-	leaf    bool          // Leaf's paths that take numbers are served
-	log     *slog.Logger
+	guard    *auth.Guard
+	refused  *rpc.Refused
+	shown    func(*tls.ConnectionState) auth.Evidence // what a connection showed
+	sdk      *client.Client
+	maxBody  *atomic.Int64 // in bytes
+	bodies   *gate.Budget  // of bodies in memory
+	isReady  func() error  // as the admin listener has it
+	names    browser.Names // that requests are addressed to
+	leaf     bool          // Leaf's paths that take numbers are served
+	log      *slog.Logger
 	admitted admitted
-	leaving <-chan struct{}
+	leaving  <-chan struct{}
 }
 
 // handler answers a request with a message or another value for JSON, numbers for text,

@@ -56,7 +56,7 @@ type Once struct {
 	Life      time.Duration // of Open; if zero, the space's
 	Ticket    client.Ticket // what Open got; Done ends its First and ID
 	Cancelled bool          // of Done: the numbers will not be committed
-	Marks     []client.Mark // what Mark read, and the one of Wait
+	Marks     []client.Mark // what Mark or Wait read
 
 	After  seq.Seq       // of Wait
 	Within time.Duration // of Wait, at most LongestWait; if zero, it tells the present

@@ -3,6 +3,7 @@ package line
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -39,6 +40,9 @@ type Place interface{ Leave() }
 
 // maxParallel is the number of calls that a pipeline makes in parallel.
 const maxParallel = 16
+
+// errBehind ends the wait of a caller that sends so much behind it that its end might not be seen.
+var errBehind = fmt.Errorf("%w: more than %d bytes of commands came behind this one, which waits", seq.ErrOverloaded, freely)
 
 // errLeft ends the wait of a caller that left, or that sends no more.
 var errLeft = errors.New("the caller closed the connection, or its half of it")

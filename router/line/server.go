@@ -298,6 +298,7 @@ func (s *Server) hold(nc net.Conn, c *Conn) {
 				return
 			}
 		}
+		end(errBehind)
 	})
 	run(ctx, s.from, c.ops)
 	_ = nc.SetReadDeadline(time.Unix(1, 0))

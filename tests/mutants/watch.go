@@ -14,8 +14,6 @@ var watchMutants = []mutant{
 		{"	s.end(seq.ErrShuttingDown)\n", ""}}},
 	{rule: "watch-wait", name: "EXEC holds its connection", file: "router/line/resp/transaction.go", in: []string{"router/line/resp"}, edits: []edit{
 		{"		o.Once.Within = 0 //", "		o.Once.Within-- //"}}},
-	{rule: "watch-wait", name: "a wait after the last number waits for it", file: "router/watch.go", in: []string{"router"}, edits: []edit{
-		{"err == nil && after > now[0].Seq", "false"}}},
 	{rule: "watch-subscribe", name: "a watch does not begin with the present", file: "internal/base/watch/watch.go", in: []string{"internal/base/watch"}, edits: []edit{
 		{"	k.of[key] = e\n	w.mark(e)\n", "	k.of[key] = e\n"}}},
 	{rule: "watch-subscribe", name: "a watch reads before it is subscribed", file: "allocsvr/section/watch.go", in: []string{"allocsvr/section"}, edits: []edit{
@@ -75,12 +73,12 @@ var watchMutants = []mutant{
 	{rule: "watch-shared", name: "a router does not ask again for a key that could not be watched", file: "router/watch.go", in: []string{"router"}, edits: []edit{
 		{"asked && (have == nil || !have.Ended) {", "asked && (have == nil || have != nil) {"},
 		{"			s.keys.Drop(e)\n", ""}}},
-	{rule: "watch-wait", name: "a long poll ends below its mark", file: "router/http_watch.go", in: []string{"router"}, edits: []edit{
-		{"	for uint64(u.Seq) <= q.after {\n", "	for uint64(u.Seq) < q.after {\n"}}},
+	{rule: "watch-wait", name: "a long poll ends below its mark", file: "router/watch.go", in: []string{"router"}, edits: []edit{
+		{"	for err == nil && u.Seq <= after {\n", "	for err == nil && u.Seq < after {\n"}}},
 	{rule: "watch-wait", name: "a long poll waits for as long as it is asked to", file: "router/http_watch.go", in: []string{"router"}, edits: []edit{
-		{"within := min(q.wait, longestWatchWait)", "within := q.wait"}}},
-	{rule: "watch-wait", name: "a long poll waits for numbers after one that does not exist", file: "router/http_watch.go", in: []string{"router"}, edits: []edit{
-		{"	if q.after <= uint64(u.Last) {\n", "	if true {\n"}}},
+		{"within := min(q.wait, line.LongestWait)", "within := q.wait"}}},
+	{rule: "watch-wait", name: "a long poll waits for numbers after one that does not exist", file: "router/watch.go", in: []string{"router"}, edits: []edit{
+		{"err == nil && after > now[0].Seq", "false"}}},
 	{rule: "watch-grants", name: "a long poll needs no grant", file: "router/http_watch.go", in: []string{"tests/secure"}, edits: []edit{
 		{"	if err := f.mayWatch(r.Context(), &pb.WatchRequest{Add: []*pb.Batch{q.batch}}); err != nil {\n		return nil, err\n	}\n", ""}}},
 }

@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"net"
 	"strings"
 	"testing"
 
@@ -115,6 +116,25 @@ func TestTheEndOfACallerEndsItsWait(t *testing.T) {
 		linetest.Dial(t, addr).Want("+PONG", "PING")
 		linetest.Until(t, "its end", func() bool { return from.Waits() == 0 })
 	})
+}
+
+// A caller of TLS could leave behind many commands without anybody's notice.
+func TestAWaitWithManyCommandsBehindItEnds(t *testing.T) {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	linetest.ServeOn(t, line.New(New(), linetest.NewCounters(), nil), linetest.Wrapped(lis))
+	c := linetest.Dial(t, lis.Addr().String())
+	c.Send(linetest.Array("SEQ.WAIT", "seq:inbox/1", "0", "50000") + strings.Repeat("PING\r\n", 3000))
+	if got := c.Reply(); !strings.HasPrefix(got, "-TRYAGAIN OVERLOADED: ") {
+		t.Errorf("got %s", got)
+	}
+	for range 3000 {
+		if got := c.Reply(); got != "+PONG" {
+			t.Fatalf("got %s", got)
+		}
+	}
 }
 
 func TestTheEndOfAServerEndsItsWaits(t *testing.T) {
