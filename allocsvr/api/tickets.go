@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -126,8 +127,12 @@ func loadOf(r *pb.TicketsRequest) int { return rpc.Load(batchesOf(r)) }
 
 // tickets carries out the calls of a message. It fails for a message that is malformed, of which it does nothing.
 func (s *Sequence) tickets(ctx context.Context, hashes bool, req *pb.TicketsRequest) (*pb.TicketsReply, error) {
-	if err := seq.CheckKeys("opens and dones", rpc.Keys(batchesOf(req))); err != nil {
+	all := batchesOf(req)
+	if err := seq.CheckKeys("opens and dones", rpc.Keys(all)); err != nil {
 		return nil, err
+	}
+	if slices.ContainsFunc(all, func(b *pb.Batch) bool { return len(b.GetUids())+len(b.GetKeys()) == 0 }) {
+		return nil, fmt.Errorf("%w: a batch without keys", seq.ErrBadBatch)
 	}
 	var opens []func()
 	reply := &pb.TicketsReply{Opens: make([]*pb.OpenResult, len(req.Opens)), Dones: make([]*pb.DoneResult, len(req.Dones))}
@@ -149,16 +154,16 @@ func (s *Sequence) tickets(ctx context.Context, hashes bool, req *pb.TicketsRequ
 	for _, do := range dones {
 		do()
 	}
-	var all errgroup.Group // one may wait for another quorum, or log
-	all.SetLimit(openParallel)
+	var work errgroup.Group // one may wait for another quorum, or log
+	work.SetLimit(openParallel)
 	for i, do := range opens {
 		if i < len(opens)-1 {
-			all.Go(func() error { do(); return nil })
+			work.Go(func() error { do(); return nil })
 		} else {
 			do()
 		}
 	}
-	_ = all.Wait() // the results have their errors
+	_ = work.Wait() // the results have their errors
 	reply.RouteVersion, reply.Routes = s.routesFor(req.RouteVersion)
 	return reply, nil
 }
@@ -193,7 +198,7 @@ func (s *Sequence) openBatch(ctx context.Context, hashes bool, at int, b *pb.Ope
 	return func() {
 		got, ids := s.Sections.Open(ctx, space, keys, k.GetCounts(), requests, life)
 		r := &pb.BatchResult{First: got.First, Errors: keyErrors(got.Faults), Replayed: got.Replayed}
-		if n > 0 && &got.Last[0] != &got.First[0] {
+		if &got.Last[0] != &got.First[0] {
 			r.Last = got.Last
 		}
 		*out = &pb.OpenResult{Numbers: r, Tickets: ids, LifeMs: uint64(life.Milliseconds())}
@@ -219,7 +224,8 @@ func (s *Sequence) endBatch(ctx context.Context, hashes bool, at int, b *pb.Done
 		err = space.GivesTickets()
 	}
 	if errors.Is(err, seq.ErrUnknownSpace) || errors.Is(err, seq.ErrNoTickets) {
-		return func() { *out = &pb.DoneResult{Errors: rpc.ErrorOfAll(err, n)} }, nil
+		refused := &pb.DoneResult{Errors: rpc.ErrorOfAll(err, n)}
+		return func() { *out = refused }, nil
 	}
 	if err != nil {
 		return nil, err
