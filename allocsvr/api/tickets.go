@@ -108,7 +108,7 @@ func (s *Sequence) Mark(ctx context.Context, req *pb.MarkRequest) (*pb.MarkReply
 	return reply, nil
 }
 
-// openParallel is how many batches of one message are opened in parallel.
+// openParallel is the number of batches of one message that are opened in parallel.
 const openParallel = 16
 
 // batchesOf returns the keys of a TicketsRequest.

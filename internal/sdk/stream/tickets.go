@@ -16,7 +16,7 @@ import (
 // ErrUnary is the error of a TicketCall that must be made by a unary call. The server has done nothing for it.
 var ErrUnary = errors.New("the server takes this call by itself only")
 
-// TicketCall is an Open or a Done of one key. Those of many callers travel in one message.
+// TicketCall is an Open or a Done of one key. The calls of many callers travel in one message.
 type TicketCall struct {
 	Key  seq.Key
 	Done bool // else an Open
@@ -37,7 +37,7 @@ type TicketCall struct {
 	err          error
 }
 
-// Tickets makes the call in the next message of a stream, with those of other callers. If it returns an error,
+// Tickets makes the call in the next message of a stream, with the calls of other callers. If it returns an error,
 // the call may have been carried out, unless the error is ErrUnary. After ctx has ended, the call is not the
 // caller's any more.
 func (p *Pair) Tickets(ctx context.Context, space *seq.Space, t *TicketCall) error {
