@@ -107,9 +107,14 @@ func printStatus(w io.Writer, format ui.Format, r survey.Status) error {
 			return err
 		}
 	}
-	if len(r.Routers) > 0 {
+	if len(r.Routers) > 0 || len(r.Reading) > 0 {
 		fmt.Fprintln(w)
+	}
+	if len(r.Routers) > 0 {
 		line("routers: " + routerList(r.Routers))
+	}
+	if len(r.Reading) > 0 {
+		line("reading: " + readingList(r.Reading))
 	}
 	return nil
 }
@@ -160,6 +165,21 @@ func routerList(routers []survey.Router) string {
 		}
 	}
 	return strings.Join(all, ", ")
+}
+
+// readingList tells what the spaces have for readers, the one with the most tickets first.
+func readingList(spaces []survey.Reading) string {
+	spaces = slices.Clone(spaces)
+	slices.SortStableFunc(spaces, func(a, b survey.Reading) int { return cmp.Compare(b.Tickets, a.Tickets) })
+	all := make([]string, len(spaces))
+	for i, r := range spaces {
+		all[i] = cut(r.Space, nameCells) + " " + short(r.Tickets) + " tickets"
+		if r.Tickets > 0 {
+			all[i] += ", oldest " + ui.Duration(time.Duration(r.OldestMS)*time.Millisecond)
+		}
+		all[i] += fmt.Sprintf(", %.3g/s expire, %s keys watched", r.Expired, short(r.Keys))
+	}
+	return strings.Join(all, "; ")
 }
 
 // cut returns the text, or as much of it as fits, with a mark where it was cut.
