@@ -107,14 +107,15 @@ func printStatus(w io.Writer, format ui.Format, r survey.Status) error {
 			return err
 		}
 	}
-	if len(r.Routers) > 0 || len(r.Reading) > 0 {
+	routers, reading := routerList(r.Routers), readingList(r.Reading)
+	if routers != "" || reading != "" {
 		fmt.Fprintln(w)
 	}
-	if len(r.Routers) > 0 {
-		line("routers: " + routerList(r.Routers))
+	if routers != "" {
+		line("routers: " + routers)
 	}
-	if len(r.Reading) > 0 {
-		line("reading: " + readingList(r.Reading))
+	if reading != "" {
+		line("reading: " + reading)
 	}
 	return nil
 }
@@ -167,9 +168,10 @@ func routerList(routers []survey.Router) string {
 	return strings.Join(all, ", ")
 }
 
-// readingList tells what the spaces have for readers, the one with the most tickets first.
+// readingList tells what the spaces have for readers, the one with the most tickets first. If it is empty, no
+// space has anything.
 func readingList(spaces []survey.Reading) string {
-	spaces = slices.Clone(spaces)
+	spaces = slices.DeleteFunc(slices.Clone(spaces), func(r survey.Reading) bool { return r.Tickets == 0 && r.Expired == 0 && r.Keys == 0 })
 	slices.SortStableFunc(spaces, func(a, b survey.Reading) int { return cmp.Compare(b.Tickets, a.Tickets) })
 	all := make([]string, len(spaces))
 	for i, r := range spaces {

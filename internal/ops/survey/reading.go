@@ -55,7 +55,7 @@ func ticketTrouble(name string, reply *pb.StatusReply) (t trouble, short bool) {
 		what += ", others are refused"
 	}
 	return trouble{ticketsShort, open >= most, what, "seqctl status -o json",
-		"its reading says of which space; shorter lives, or more AllocSvr (docs/operations.md, SeqTicketsRunShort)"}, true
+		"for the space; shorter lives, or more AllocSvr (docs/operations.md#seqticketsrunshort)"}, true
 }
 
 // manyExpired is the number of tickets that expired in the last minutes from which a note names them. A few do
@@ -67,7 +67,7 @@ func (s *Survey) ticketNotes() (out []string) {
 	for _, node := range s.Cluster.Table.Nodes {
 		read := s.Replies[node.Name].GetReading()
 		if n := read.GetExpired(); n >= manyExpired && n > read.GetOpened()/100 {
-			out = append(out, fmt.Sprintf("alloc %s: the time of %d of %d tickets ended in the last minutes, and readers wait for them (docs/operations.md, SeqTicketsExpire)",
+			out = append(out, fmt.Sprintf("alloc %s: %d of %d tickets expired in the last minutes (docs/operations.md, SeqTicketsExpire)",
 				node.Name, n, max(n, read.GetOpened())))
 		}
 	}
