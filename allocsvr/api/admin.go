@@ -15,7 +15,6 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/owner"
 	"github.com/seqsvr/seqsvr/allocsvr/ownership"
 	"github.com/seqsvr/seqsvr/allocsvr/section"
-	"github.com/seqsvr/seqsvr/allocsvr/section/tickets"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/internal/base/version"
 	"github.com/seqsvr/seqsvr/internal/base/watch"
@@ -116,7 +115,7 @@ func (s *Admin) Status(ctx context.Context, req *pb.StatusRequest) (*pb.StatusRe
 
 func readingToProto(r section.Reading) *pb.Reading {
 	out := &pb.Reading{
-		Tickets: uint64(r.Tickets), MostTickets: tickets.MostOpen, Watches: uint64(r.Watches), Keys: uint64(r.Keys), MostKeys: watch.MostOfNode,
+		Tickets: uint64(r.Tickets), MostTickets: section.MostTickets, Watches: uint64(r.Watches), Keys: uint64(r.Keys), MostKeys: watch.MostOfNode,
 		LatelyMs: uint64(r.Lately.Milliseconds()), Opened: r.Opened, Expired: r.Expired,
 	}
 	for _, of := range r.Spaces {

@@ -14,6 +14,9 @@ const (
 	mostSamples = 20
 )
 
+// MostTickets is the largest number of open tickets of a node.
+const MostTickets = tickets.MostOpen
+
 // Reading is what a node keeps for readers, as it was up to expireEvery ago.
 type Reading struct {
 	Tickets, Watches, Keys int            // open tickets; watches, and their keys, each counted once a watch
