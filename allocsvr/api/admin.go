@@ -78,7 +78,8 @@ func (s *Admin) Status(ctx context.Context, req *pb.StatusRequest) (*pb.StatusRe
 	reply.SectionsOwned, reply.Counters = uint32(serving), uint64(inMemory)
 	m := s.Sections.Memory()
 	reply.UidMemoryBytes, reply.UidMemoryBudget, reply.FoldedBlocks, reply.UidsRefused = m.Used, m.Budget, m.Folded, m.Refused
-	reply.Refused, reply.Reading = s.Refused.RecentToProto(), readingToProto(s.Sections.Reading())
+	reply.Refused = s.Refused.RecentToProto()
+	reply.Reading = readingToProto(s.Sections.Reading())
 	if t != nil {
 		reply.Frozen, reply.SectionsOneZone = t.Frozen, uint32(t.Together())
 	}
