@@ -86,4 +86,12 @@ var ticketMutants = []mutant{
 		{"c.book.Begin(o.Highest(), ", "c.book.Begin(0, "}}},
 	{rule: "mark-carry", name: "a successor does not use the tickets of an exact section", file: "allocsvr/owner/acquire.go", in: []string{"allocsvr"}, edits: []edit{
 		{", Tickets: s.Tickets}", "}"}}},
+	{rule: "tickets-shown", name: "the age of a ticket that ended is told", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"if k := b.at(uid, now); k != nil {\n			c.Open", "if k := b.keys[uid]; k != nil {\n			c.Open"}}},
+	{rule: "tickets-shown", name: "tickets that expired long ago are told as of now", file: "allocsvr/section/reading.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"one.Expired = now.spaces[i] - then.spaces[i]", "one.Expired = now.spaces[i]"}}},
+	{rule: "tickets-shown", name: "the status is silent while tickets run short", file: "internal/ops/survey/troubles.go", in: []string{"cmd/seqctl/ctl"}, edits: []edit{
+		{"short := ticketTrouble(node.Name, reply); short {", "short := ticketTrouble(node.Name, reply); short && false {"}}},
+	{rule: "tickets-shown", name: "the status warns of a few tickets that expire", file: "internal/ops/survey/reading.go", in: []string{"internal/ops/survey"}, edits: []edit{
+		{"n >= manyExpired && ", ""}}},
 }
