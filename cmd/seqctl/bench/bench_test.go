@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/seqsvr/seqsvr/cmd/seqctl/ctl"
 	"github.com/seqsvr/seqsvr/internal/lab/load"
@@ -40,14 +41,14 @@ func quick(more ...string) []string {
 }
 
 func TestEveryTargetOfTheSDKGetsRisingNumbersFromSeveralAllocs(t *testing.T) {
-	cluster := clienttest.Start(t, 3)
+	cluster := clienttest.Start(t, 3, seq.Space{Name: seq.DefaultSpace, Sections: 12}, seq.Space{Name: "inbox", Sections: 12, Tickets: time.Minute})
 	cluster.AddTag(defaultTag)
 	for _, test := range []struct {
 		target string
 		per    uint64 // numbers a call
 		more   string
 	}{
-		{"next", 1, "--dist zipf"}, {"nextn", 7, "--batch 7"}, {"batch", 100, "--dist hot --scatter"}, {"unary", 1, ""},
+		{"next", 1, "--dist zipf"}, {"nextn", 7, "--batch 7"}, {"batch", 100, "--dist hot --scatter"}, {"unary", 1, ""}, {"ticket", 1, "--space inbox"},
 		{"router", 1, ""}, {"snowflake", 10, "--batch 10"}, {"segment", 3, "--batch 3"}, {"next", 1, "--rate 2000"},
 	} {
 		t.Run(test.target+" "+test.more, func(t *testing.T) {

@@ -48,6 +48,21 @@ func nextNCalls(_ context.Context, r *rig) (load.Call, error) {
 	}, nil
 }
 
+// ticketCalls opens and ends a ticket in each call.
+func ticketCalls(_ context.Context, r *rig) (load.Call, error) {
+	draws := r.draws()
+	return func(_ context.Context, caller int) (int, error) {
+		uid := draws[caller].One()
+		before := r.rising.Before(uid)
+		t, err := r.client.Open(context.Background(), r.key(uid), 1)
+		if err != nil {
+			return 0, err
+		}
+		r.rising.After(before, t.First, t.Last)
+		return 1, t.Done(context.Background())
+	}, nil
+}
+
 func batchCalls(_ context.Context, r *rig) (load.Call, error) {
 	draws, size := r.draws(), r.o.batch
 	return func(_ context.Context, caller int) (int, error) {

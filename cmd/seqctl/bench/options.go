@@ -49,6 +49,7 @@ func kinds() []kind {
 	return []kind{
 		{name: "next", what: "one number a call, by the SDK: calls travel together, straight to the owners", batch: 1, most: 1, make: nextCalls},
 		{name: "nextn", what: "--batch contiguous numbers of one UID a call, by the SDK", batch: 100, most: seq.MaxCount, make: nextNCalls},
+		{name: "ticket", what: "one number a call with its ticket, which is done then, by the SDK; --space names a space with tickets", batch: 1, most: 1, make: ticketCalls},
 		{name: "batch", what: "one number for each of --batch UIDs a call, by the SDK", batch: 100, most: seq.MaxBatch, make: batchCalls},
 		{name: "unary", what: "one number a call, each a gRPC call of its own to the owner, as from other languages", batch: 1, most: 1, make: unaryCalls},
 		{name: "router", what: "as next, but all by way of the router at --addr", batch: 1, most: 1, make: nextCalls, indirect: true},

@@ -386,6 +386,7 @@ func TestAMessageOfTicketsIsAnsweredByPosition(t *testing.T) {
 		{Key: seq.Key{UID: 6}, space: pts, Done: true, First: 7, Ticket: 70},
 		{Key: seq.Key{UID: 7}, space: inbox, Count: 1, Request: &Request{ID: []byte("x"), Sent: 8}},
 		{Key: seq.Key{UID: 8}, space: inbox, Count: 1},
+		{Key: seq.Key{UID: 9}, space: inbox, Done: true, First: 8, Ticket: 80},
 	}
 	b := &batch{done: make(chan struct{}), tickets: calls, n: len(calls)}
 	want := &pb.StreamRequest{Id: 7, TimeoutMs: 2, Call: &pb.StreamRequest_Tickets{Tickets: &pb.TicketsRequest{
@@ -396,7 +397,7 @@ func TestAMessageOfTicketsIsAnsweredByPosition(t *testing.T) {
 			{Keys: &pb.Batch{Space: "inbox", Uids: []uint64{7}, RequestIds: [][]byte{[]byte("x")}, FirstSentMs: []int64{8}}},
 		},
 		Dones: []*pb.DoneBatch{
-			{Keys: &pb.Batch{Space: "inbox", Uids: []uint64{2, 4}}, First: []uint64{5, 6}, Tickets: []uint64{50, 60}, Cancelled: []bool{false, true}},
+			{Keys: &pb.Batch{Space: "inbox", Uids: []uint64{2, 4, 9}}, First: []uint64{5, 6, 8}, Tickets: []uint64{50, 60, 80}, Cancelled: []bool{false, true, false}},
 			{Keys: &pb.Batch{Space: "pts", Uids: []uint64{6}}, First: []uint64{7}, Tickets: []uint64{70}},
 		},
 	}}}
@@ -412,7 +413,7 @@ func TestAMessageOfTicketsIsAnsweredByPosition(t *testing.T) {
 		},
 		Dones: []*pb.DoneResult{{Errors: []*pb.KeyError{{Index: 1, Code: over}}}},
 	}}})
-	for i, want := range []error{nil, nil, ErrUnary, nil, seq.ErrTicketEnded, seq.ErrTickets, ErrMalformed, ErrMalformed, ErrMalformed} {
+	for i, want := range []error{nil, nil, ErrUnary, nil, seq.ErrTicketEnded, seq.ErrTickets, ErrMalformed, ErrMalformed, ErrMalformed, nil} {
 		if got := calls[i].err; !errors.Is(got, want) || want == nil && got != nil {
 			t.Errorf("call %d: got %v, want %v", i, got, want)
 		}

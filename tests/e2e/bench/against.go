@@ -189,5 +189,5 @@ func compare(out io.Writer, revision string, pairs []pair) error {
 
 // hasMode says whether a subject needs an exact or a strict space, which builds before v0.2 do not know.
 func hasMode(s subject) bool {
-	return strings.HasPrefix(s.ID, "exact/") || strings.HasPrefix(s.ID, "strict/")
+	return strings.HasPrefix(s.ID, "exact/") || strings.HasPrefix(s.ID, "strict/") || strings.HasPrefix(s.ID, "tickets/")
 }

@@ -59,6 +59,9 @@ func ownSubjects(c *own.Cluster) []subject {
 	for _, callers := range []int{64, 512} {
 		path(fmt.Sprintf("strict/c%d", callers), "`Next` of a strict space", callers, callers, "--space", own.StrictSpace)
 	}
+	for _, callers := range []int{64, 512} {
+		path(fmt.Sprintf("tickets/c%d", callers), "`Open` and `Done`", callers, callers, "--target", "ticket", "--space", own.TicketSpace)
+	}
 	for _, callers := range []int{1, 64, 512} {
 		path(fmt.Sprintf("exact/c%d", callers), "`Next` of an exact space, with ids", callers, 0, "--space", own.ExactSpace)
 		out[len(out)-1].Baseline = redisID("always", 1, callers)

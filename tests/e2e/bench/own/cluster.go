@@ -25,13 +25,14 @@ type Size struct {
 	Stores, Allocs int
 	Etcd           int // members of an etcd in place of the stores; if zero, StoreSvr
 	Sections       uint32
-	Modes          bool // with ExactSpace and StrictSpace, of their modes
+	Modes          bool // with ExactSpace and StrictSpace, of their modes, and TicketSpace
 }
 
-// The names of the exact and of the strict space.
+// The names of the exact space, the strict space, and the space with tickets.
 const (
 	ExactSpace  = "exact"
 	StrictSpace = "strict"
+	TicketSpace = "inbox"
 )
 
 // Cluster is a running one.
@@ -49,7 +50,7 @@ func Start(ctx context.Context, bin, dir string, size Size) (*Cluster, error) {
 	cfg := localcluster.DefaultConfig(dir)
 	cfg.Bin, cfg.Stores, cfg.Allocs, cfg.Sections, cfg.RESP = bin, size.Stores, size.Allocs, size.Sections, "127.0.0.1:0"
 	if size.Modes {
-		cfg.Spaces = []string{ExactSpace + ":mode=exact,sections=64", StrictSpace + ":mode=strict,sections=64"}
+		cfg.Spaces = []string{ExactSpace + ":mode=exact,sections=64", StrictSpace + ":mode=strict,sections=64", TicketSpace + ":tickets=10s,sections=64"}
 	}
 	wait, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
