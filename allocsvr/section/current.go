@@ -127,14 +127,22 @@ func (t *Table) look(ctx context.Context, at looks) notStanding {
 // whenOwned runs do under the cell's lock while the section is owned and leased,
 // again after each change until do is done or the caller has gone.
 func (t *Table) whenOwned(ctx context.Context, c *Section, do func() (done bool, err error)) error {
+	return t.whenOwnedAt(ctx, c, new(time.Duration), do)
+}
+
+// whenOwnedAt is whenOwned for a caller that has read the clock, unless now is zero. It reads it again after a wait.
+func (t *Table) whenOwnedAt(ctx context.Context, c *Section, now *time.Duration, do func() (done bool, err error)) error {
 	for {
 		c.mu.Lock()
+		if *now == 0 {
+			*now = t.clock.Now()
+		}
 		var done bool
 		var err error
 		switch {
 		case c.state == Absent:
 			err = t.guide.NotOwner(c.id, c.successor)
-		case c.state == Owned && !c.leased(t.clock.Now()):
+		case c.state == Owned && !c.leased(*now):
 			err = fmt.Errorf("section %d: %w", c.id, t.leaseLoss())
 		case c.state == Owned:
 			done, err = do()
@@ -149,6 +157,7 @@ func (t *Table) whenOwned(ctx context.Context, c *Section, do func() (done bool,
 		if err := t.await(ctx, c, changed); err != nil {
 			return err
 		}
+		*now = 0
 	}
 }
 

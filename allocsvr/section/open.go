@@ -69,11 +69,11 @@ func (t *Table) Open(ctx context.Context, space *seq.Space, keys seq.Counters, c
 func ticketID() uint64 { return rand.Uint64N(uint64(seq.MaxSeq)) + 1 }
 
 // open opens the ticket of index i, whose numbers were taken under this lock. Needs c.mu.
-func (t *Taking) open(c *Section, i int) {
+func (t *Taking) open(c *Section, i int, now time.Duration) {
 	id := ticketID()
 	t.opening.ids[i] = id
-	// The clock is read after the take: the owner's end is later than the writer's, who counts from the sending.
-	c.book.Open(uint64(t.keys.UIDs[i]), t.out.First[i], t.out.Last[i], id, t.table.clock.Now(), t.opening.life)
+	// The clock was read after the request came: the owner's end is later than the writer's, who counts from the sending.
+	c.book.Open(uint64(t.keys.UIDs[i]), t.out.First[i], t.out.Last[i], id, now, t.opening.life)
 }
 
 // openLogged has the log of an exact section take the numbers of index i for a request, and opens their ticket
@@ -142,10 +142,11 @@ func (t *Table) Away(space *seq.Space, keys seq.Counters) bool {
 
 // End ends tickets[i] of keys[i]. A fault is a seq.ErrTicketEnded where the ticket is not open.
 func (t *Table) End(ctx context.Context, space *seq.Space, keys seq.Counters, ended []Ticket) (faults []Fault) {
+	now := t.clock.Now()
 	for i, uid := range keys.UIDs {
 		c := t.Section(space.SectionOf(keys.Places[i]))
-		err := t.whenOwned(ctx, c, func() (bool, error) {
-			if err := c.book.End(uint64(uid), ended[i].First, ended[i].ID, t.clock.Now()); err != nil {
+		err := t.whenOwnedAt(ctx, c, &now, func() (bool, error) {
+			if err := c.book.End(uint64(uid), ended[i].First, ended[i].ID, now); err != nil {
 				return true, fmt.Errorf("%s: ticket of %d: %w", keys.At(i), ended[i].First, err)
 			}
 			c.moved(uint64(uid))

@@ -60,8 +60,9 @@ type Taking struct {
 	epochs  looks  // strict: what was taken under
 	fetched uint64 // the memory that was read ahead; the value has no meaning
 
-	requests []Request // of an exact space; nil if no request has an id
-	opening  *opening  // what an Open adds; nil of other takes
+	requests []Request     // of an exact space; nil if no request has an id
+	read     time.Duration // the clock of an Open, read once and again after each wait; zero if it was not read
+	opening  *opening      // what an Open adds; nil of other takes
 
 	strict, unique, exact bool // the mode of the space
 
@@ -189,6 +190,7 @@ func (t *Taking) one(ctx context.Context, i int) {
 			fail(err)
 			return
 		}
+		t.read = 0
 	}
 }
 
@@ -204,7 +206,10 @@ func (t *Taking) try(ctx context.Context, c *Section, i int) (wait bool, err err
 		}
 		return true, nil
 	}
-	now := t.table.clock.Now()
+	if t.opening == nil || t.read == 0 {
+		t.read = t.table.clock.Now()
+	}
+	now := t.read
 	lapsed := !c.leased(now)
 	if lapsed && t.space.Mode != seq.UniqueOnly {
 		return false, fmt.Errorf("section %d: %w", c.id, t.table.leaseLoss())
@@ -224,7 +229,7 @@ func (t *Taking) try(ctx context.Context, c *Section, i int) (wait bool, err err
 	if t.take(c, i, counters.Ref{}, false, t.table.unix()) {
 		t.out.Unordered = t.out.Unordered || lapsed
 		if t.opening != nil {
-			t.open(c, i)
+			t.open(c, i, now)
 		}
 		return false, nil
 	}

@@ -65,9 +65,33 @@ func (c *Caller) Done(ctx context.Context, key seq.Key, first seq.Seq, id uint64
 	return nil
 }
 
+// ownerOf returns the server that nearly always answers for a key, and the key's space; nil if the call may not
+// go there at once.
+func (c *Caller) ownerOf(ctx context.Context, key seq.Key) (*Server, *seq.Space) {
+	v, err := c.table.Current(ctx)
+	if err != nil || ctx.Err() != nil || c.cfg.alone(ctx) {
+		return nil, nil
+	}
+	space, err := v.Mapping.Space(key.Space)
+	if err != nil {
+		return nil, nil
+	}
+	s := peer(v.Owner(space.SectionOf(key.Place())))
+	if s == nil || s.health.silent.Load() {
+		return nil, nil
+	}
+	return s, space
+}
+
 // askTicket makes a call with a ticket: with the calls of others by a stream, or by a unary call where the server
 // takes no others. Each attempt has a TicketCall of its own.
 func (c *Caller) askTicket(ctx context.Context, key seq.Key, attempt func() *stream.TicketCall, unary func(context.Context, *Attempt, *stream.TicketCall) error) error {
+	if s, space := c.ownerOf(ctx, key); s != nil {
+		switch err := s.streams.Tickets(ctx, space, attempt()); {
+		case err == nil, forKeys.final(err):
+			return err
+		}
+	}
 	errs, err := c.AskOwners(ctx, key.Space, []seq.UID{key.Place()}, func(ctx context.Context, a *Attempt) ([]Fault, error) {
 		t := attempt()
 		if !c.cfg.alone(ctx) {
