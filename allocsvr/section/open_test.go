@@ -3,6 +3,8 @@ package section
 import (
 	"context"
 	"errors"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -188,6 +190,26 @@ func TestAnOpenThatFailsLeavesNoTicket(t *testing.T) {
 	}
 	if n, _ := o.c.table.Get(1); n != 0 {
 		t.Errorf("%d numbers were taken for tickets that were refused", n)
+	}
+}
+
+func TestAnOpenThatWaitedAsksTheClockWhenItIsServed(t *testing.T) {
+	o := newInbox(t, seq.Ordinary)
+	k := new(Taking)
+	k.Set(o.Table, o.c.space, seq.PlainAll(1), []uint32{ownerStep + 1})
+	k.opening = &opening{life: ticketLife, ids: make([]uint64, 1)}
+	var asking sync.WaitGroup
+	asking.Go(func() { k.one(t.Context(), 0) })
+	for looked := false; !looked; runtime.Gosched() {
+		o.c.mu.Lock()
+		looked = k.read != 0
+		o.c.mu.Unlock()
+	}
+	o.clock.Advance(ownerLease) // somebody else may have the section by now
+	o.c.confirm(o.epoch, 3*ownerStep)
+	asking.Wait()
+	if f := k.out.Faults; len(f) != 1 || !errors.Is(f[0].Err, seq.ErrNoLease) {
+		t.Errorf("got %+v, want ErrNoLease", k.out)
 	}
 }
 

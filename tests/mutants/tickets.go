@@ -76,6 +76,8 @@ var ticketMutants = []mutant{
 		{"	s.pair.unary.Store(false)", "	_ = 0"}}},
 	{rule: "tickets-together", name: "a section that is away holds up the tickets of others", file: "allocsvr/section/open.go", in: []string{"allocsvr/api"}, edits: []edit{
 		{"away := c.state == Acquiring || c.state == Sealed", "away := false"}}},
+	{rule: "tickets-together", name: "an Open that waited goes by the clock of before", file: "allocsvr/section/take.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"		t.read = 0\n", ""}}},
 	{rule: "tickets-together", name: "tickets by a stream need no grant", file: "internal/wire/auth/methods.go", in: []string{"internal/wire/auth"}, edits: []edit{
 		{"		return ofTickets(call.Tickets)\n", "		return nil\n"}}},
 	{rule: "tickets-together", name: "Done by a stream needs no grant", file: "internal/wire/auth/methods.go", in: []string{"internal/wire/auth"}, edits: []edit{
