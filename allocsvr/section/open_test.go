@@ -194,7 +194,7 @@ func TestAnOpenThatFailsLeavesNoTicket(t *testing.T) {
 }
 
 func TestAnOpenThatWaitedAsksTheClockWhenItIsServed(t *testing.T) {
-	o := newInbox(t, seq.Ordinary)
+	o := newInbox(t, seq.Ordered)
 	k := new(Taking)
 	k.Set(o.Table, o.c.space, seq.PlainAll(1), []uint32{ownerStep + 1})
 	k.opening = &opening{life: ticketLife, ids: make([]uint64, 1)}
