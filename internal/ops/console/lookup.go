@@ -11,6 +11,8 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/base/otherids"
 	"github.com/seqsvr/seqsvr/internal/ops/survey"
+	"github.com/seqsvr/seqsvr/internal/sdk/call"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -53,6 +55,20 @@ type found struct {
 	Exact     bool   `json:"exact"`           // if false, Current may be above the last number handed out
 	LastTaken int64  `json:"last_taken_unix"` // seconds; zero if unknown
 	Error     string `json:"error,omitempty"` // why its number is not known
+
+	Readers      *readers `json:"readers,omitempty"`       // null if nothing is known of them
+	ReadersError string   `json:"readers_error,omitempty"` // why
+}
+
+// readers is what is kept for the readers of a UID or key.
+type readers struct {
+	HasTickets bool   `json:"has_tickets"` // of its space; else all but Watches is zero
+	Mark       uint64 `json:"mark"`
+	Fence      uint64 `json:"fence"`
+	KnownInMS  uint32 `json:"known_in_ms"` // if not zero, the mark is not known before
+	Tickets    uint32 `json:"tickets_open"`
+	EndsInMS   uint32 `json:"ends_in_ms"` // the time after which the open ticket with the lowest number ends
+	Watches    uint32 `json:"watches"`
 }
 
 // uid answers ?uid=42 or ?key=room:7, in a ?space=.
@@ -97,7 +113,41 @@ func (c *Console) find(ctx context.Context, space, number, key string) (*found, 
 	if !values[0].LastTaken.IsZero() {
 		out.LastTaken = values[0].LastTaken.Unix()
 	}
+	if out.Readers, err = c.readersOf(ctx, in, of); err != nil {
+		out.ReadersError = err.Error()
+	}
 	return out, nil
+}
+
+// readersOf asks the owner what it keeps for the readers of a UID or key.
+func (c *Console) readersOf(ctx context.Context, in *seq.Space, of survey.CounterID) (out *readers, err error) {
+	batch, key := &pb.Batch{Space: in.Name}, seq.Key{Space: in.Name, UID: of.Place()}
+	if of.UID == nil {
+		batch.Keys, key = []string{of.Key}, seq.StringKey(in.Name, of.Key)
+	} else {
+		batch.Uids = []uint64{*of.UID}
+	}
+	err = c.cfg.Client.Caller().AskOwner(ctx, key, func(ctx context.Context, a *call.Attempt) error {
+		reply, err := a.Server.RPC.Mark(ctx, &pb.MarkRequest{Batches: []*pb.Batch{batch}, Kept: true, RouteVersion: a.Version})
+		if err != nil {
+			return err
+		}
+		a.Server.Heard(reply.GetRouteVersion(), reply.GetRoutes())
+		if len(reply.GetResults()) != 1 {
+			return nil
+		}
+		r := reply.GetResults()[0]
+		if len(r.GetErrors()) > 0 {
+			return rpc.FromKeyError(r.GetErrors()[0])
+		}
+		if len(r.GetKept()) != 1 || len(r.GetMarks()) != 1 || len(r.GetFences()) != 1 || len(r.GetUnknownMs()) != 1 {
+			return nil // a build of before
+		}
+		k := r.GetKept()[0]
+		out = &readers{in.Tickets > 0, r.GetMarks()[0], r.GetFences()[0], r.GetUnknownMs()[0], k.GetTickets(), k.GetEndsInMs(), k.GetWatches()}
+		return nil
+	})
+	return out, err
 }
 
 // counterOf reads a UID, or a key if there is one.

@@ -1183,6 +1183,7 @@ type MarkRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Batches       []*Batch               `protobuf:"bytes,1,rep,name=batches,proto3" json:"batches,omitempty"` // of keys alone: counts and request ids are not looked at
 	RouteVersion  uint64                 `protobuf:"varint,2,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	Kept          bool                   `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"` // also what the owner keeps for readers, and of spaces without tickets; routers do not look at it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1231,6 +1232,13 @@ func (x *MarkRequest) GetRouteVersion() uint64 {
 	return 0
 }
 
+func (x *MarkRequest) GetKept() bool {
+	if x != nil {
+		return x.Kept
+	}
+	return false
+}
+
 // MarkResult answers a Batch of a MarkRequest, one entry an index.
 type MarkResult struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1239,6 +1247,7 @@ type MarkResult struct {
 	Last          []uint64               `protobuf:"fixed64,3,rep,packed,name=last,proto3" json:"last,omitempty"`                           // at or above the last number handed out
 	UnknownMs     []uint32               `protobuf:"varint,4,rep,packed,name=unknown_ms,json=unknownMs,proto3" json:"unknown_ms,omitempty"` // not 0: the mark is not known before that time, since the owner is new; mark and fence are 0
 	Errors        []*KeyError            `protobuf:"bytes,5,rep,name=errors,proto3" json:"errors,omitempty"`
+	Kept          []*KeptForReaders      `protobuf:"bytes,6,rep,name=kept,proto3" json:"kept,omitempty"` // if it was asked for
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1308,6 +1317,74 @@ func (x *MarkResult) GetErrors() []*KeyError {
 	return nil
 }
 
+func (x *MarkResult) GetKept() []*KeptForReaders {
+	if x != nil {
+		return x.Kept
+	}
+	return nil
+}
+
+// KeptForReaders is what the owner of a key keeps for its readers.
+type KeptForReaders struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tickets       uint32                 `protobuf:"varint,1,opt,name=tickets,proto3" json:"tickets,omitempty"`                     // open
+	EndsInMs      uint32                 `protobuf:"varint,2,opt,name=ends_in_ms,json=endsInMs,proto3" json:"ends_in_ms,omitempty"` // the time after which the owner ends the ticket with the lowest number; 0: none is open
+	Watches       uint32                 `protobuf:"varint,3,opt,name=watches,proto3" json:"watches,omitempty"`                     // of the key
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeptForReaders) Reset() {
+	*x = KeptForReaders{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeptForReaders) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeptForReaders) ProtoMessage() {}
+
+func (x *KeptForReaders) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeptForReaders.ProtoReflect.Descriptor instead.
+func (*KeptForReaders) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *KeptForReaders) GetTickets() uint32 {
+	if x != nil {
+		return x.Tickets
+	}
+	return 0
+}
+
+func (x *KeptForReaders) GetEndsInMs() uint32 {
+	if x != nil {
+		return x.EndsInMs
+	}
+	return 0
+}
+
+func (x *KeptForReaders) GetWatches() uint32 {
+	if x != nil {
+		return x.Watches
+	}
+	return 0
+}
+
 type MarkReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Results       []*MarkResult          `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"` // one a batch, in order
@@ -1319,7 +1396,7 @@ type MarkReply struct {
 
 func (x *MarkReply) Reset() {
 	*x = MarkReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1331,7 +1408,7 @@ func (x *MarkReply) String() string {
 func (*MarkReply) ProtoMessage() {}
 
 func (x *MarkReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1344,7 +1421,7 @@ func (x *MarkReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkReply.ProtoReflect.Descriptor instead.
 func (*MarkReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{15}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *MarkReply) GetResults() []*MarkResult {
@@ -1384,7 +1461,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1396,7 +1473,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1409,7 +1486,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{16}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *WatchRequest) GetAdd() []*Batch {
@@ -1458,7 +1535,7 @@ type WatchReply struct {
 
 func (x *WatchReply) Reset() {
 	*x = WatchReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1470,7 +1547,7 @@ func (x *WatchReply) String() string {
 func (*WatchReply) ProtoMessage() {}
 
 func (x *WatchReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1560,7 @@ func (x *WatchReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchReply.ProtoReflect.Descriptor instead.
 func (*WatchReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{17}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WatchReply) GetIds() []uint32 {
@@ -1552,7 +1629,7 @@ type CurrentRequest struct {
 
 func (x *CurrentRequest) Reset() {
 	*x = CurrentRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1564,7 +1641,7 @@ func (x *CurrentRequest) String() string {
 func (*CurrentRequest) ProtoMessage() {}
 
 func (x *CurrentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1577,7 +1654,7 @@ func (x *CurrentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrentRequest.ProtoReflect.Descriptor instead.
 func (*CurrentRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{18}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CurrentRequest) GetBatches() []*Batch {
@@ -1607,7 +1684,7 @@ type CurrentResult struct {
 
 func (x *CurrentResult) Reset() {
 	*x = CurrentResult{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1619,7 +1696,7 @@ func (x *CurrentResult) String() string {
 func (*CurrentResult) ProtoMessage() {}
 
 func (x *CurrentResult) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1632,7 +1709,7 @@ func (x *CurrentResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrentResult.ProtoReflect.Descriptor instead.
 func (*CurrentResult) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{19}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CurrentResult) GetValues() []uint64 {
@@ -1674,7 +1751,7 @@ type CurrentReply struct {
 
 func (x *CurrentReply) Reset() {
 	*x = CurrentReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1686,7 +1763,7 @@ func (x *CurrentReply) String() string {
 func (*CurrentReply) ProtoMessage() {}
 
 func (x *CurrentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1699,7 +1776,7 @@ func (x *CurrentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrentReply.ProtoReflect.Descriptor instead.
 func (*CurrentReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{20}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CurrentReply) GetResults() []*CurrentResult {
@@ -1745,7 +1822,7 @@ type RaiseRequest struct {
 
 func (x *RaiseRequest) Reset() {
 	*x = RaiseRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1757,7 +1834,7 @@ func (x *RaiseRequest) String() string {
 func (*RaiseRequest) ProtoMessage() {}
 
 func (x *RaiseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1770,7 +1847,7 @@ func (x *RaiseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseRequest.ProtoReflect.Descriptor instead.
 func (*RaiseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{21}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RaiseRequest) GetSpace() string {
@@ -1860,7 +1937,7 @@ type RaiseReply struct {
 
 func (x *RaiseReply) Reset() {
 	*x = RaiseReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1872,7 +1949,7 @@ func (x *RaiseReply) String() string {
 func (*RaiseReply) ProtoMessage() {}
 
 func (x *RaiseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1885,7 +1962,7 @@ func (x *RaiseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseReply.ProtoReflect.Descriptor instead.
 func (*RaiseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{22}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RaiseReply) GetValue() uint64 {
@@ -1923,7 +2000,7 @@ type RaiseBatch struct {
 
 func (x *RaiseBatch) Reset() {
 	*x = RaiseBatch{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1935,7 +2012,7 @@ func (x *RaiseBatch) String() string {
 func (*RaiseBatch) ProtoMessage() {}
 
 func (x *RaiseBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1948,7 +2025,7 @@ func (x *RaiseBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseBatch.ProtoReflect.Descriptor instead.
 func (*RaiseBatch) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{23}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RaiseBatch) GetSpace() string {
@@ -1996,7 +2073,7 @@ type BatchRaiseRequest struct {
 
 func (x *BatchRaiseRequest) Reset() {
 	*x = BatchRaiseRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2008,7 +2085,7 @@ func (x *BatchRaiseRequest) String() string {
 func (*BatchRaiseRequest) ProtoMessage() {}
 
 func (x *BatchRaiseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2021,7 +2098,7 @@ func (x *BatchRaiseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRaiseRequest.ProtoReflect.Descriptor instead.
 func (*BatchRaiseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{24}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BatchRaiseRequest) GetBatches() []*RaiseBatch {
@@ -2049,7 +2126,7 @@ type RaiseResult struct {
 
 func (x *RaiseResult) Reset() {
 	*x = RaiseResult{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2061,7 +2138,7 @@ func (x *RaiseResult) String() string {
 func (*RaiseResult) ProtoMessage() {}
 
 func (x *RaiseResult) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2074,7 +2151,7 @@ func (x *RaiseResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseResult.ProtoReflect.Descriptor instead.
 func (*RaiseResult) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{25}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RaiseResult) GetValues() []uint64 {
@@ -2102,7 +2179,7 @@ type BatchRaiseReply struct {
 
 func (x *BatchRaiseReply) Reset() {
 	*x = BatchRaiseReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2114,7 +2191,7 @@ func (x *BatchRaiseReply) String() string {
 func (*BatchRaiseReply) ProtoMessage() {}
 
 func (x *BatchRaiseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2127,7 +2204,7 @@ func (x *BatchRaiseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRaiseReply.ProtoReflect.Descriptor instead.
 func (*BatchRaiseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{26}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BatchRaiseReply) GetResults() []*RaiseResult {
@@ -2167,7 +2244,7 @@ type StreamRequest struct {
 
 func (x *StreamRequest) Reset() {
 	*x = StreamRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2179,7 +2256,7 @@ func (x *StreamRequest) String() string {
 func (*StreamRequest) ProtoMessage() {}
 
 func (x *StreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2192,7 +2269,7 @@ func (x *StreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRequest.ProtoReflect.Descriptor instead.
 func (*StreamRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{27}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *StreamRequest) GetId() uint64 {
@@ -2275,7 +2352,7 @@ type StreamReply struct {
 
 func (x *StreamReply) Reset() {
 	*x = StreamReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2287,7 +2364,7 @@ func (x *StreamReply) String() string {
 func (*StreamReply) ProtoMessage() {}
 
 func (x *StreamReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2300,7 +2377,7 @@ func (x *StreamReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamReply.ProtoReflect.Descriptor instead.
 func (*StreamReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{28}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *StreamReply) GetId() uint64 {
@@ -2383,7 +2460,7 @@ type RoutesRequest struct {
 
 func (x *RoutesRequest) Reset() {
 	*x = RoutesRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[29]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2395,7 +2472,7 @@ func (x *RoutesRequest) String() string {
 func (*RoutesRequest) ProtoMessage() {}
 
 func (x *RoutesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[29]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2408,7 +2485,7 @@ func (x *RoutesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoutesRequest.ProtoReflect.Descriptor instead.
 func (*RoutesRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{29}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RoutesRequest) GetRouteVersion() uint64 {
@@ -2441,7 +2518,7 @@ type RoutesReply struct {
 
 func (x *RoutesReply) Reset() {
 	*x = RoutesReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[30]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2453,7 +2530,7 @@ func (x *RoutesReply) String() string {
 func (*RoutesReply) ProtoMessage() {}
 
 func (x *RoutesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[30]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2466,7 +2543,7 @@ func (x *RoutesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoutesReply.ProtoReflect.Descriptor instead.
 func (*RoutesReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{30}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RoutesReply) GetClusterId() string {
@@ -2626,10 +2703,11 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\x02id\"_\n" +
 	"\tDoneReply\x12#\n" +
 	"\rroute_version\x18\x01 \x01(\x04R\frouteVersion\x12-\n" +
-	"\x06routes\x18\x02 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"^\n" +
+	"\x06routes\x18\x02 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"r\n" +
 	"\vMarkRequest\x12*\n" +
 	"\abatches\x18\x01 \x03(\v2\x10.seqsvr.v1.BatchR\abatches\x12#\n" +
-	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\"\x9a\x01\n" +
+	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\x12\x12\n" +
+	"\x04kept\x18\x03 \x01(\bR\x04kept\"\xc9\x01\n" +
 	"\n" +
 	"MarkResult\x12\x14\n" +
 	"\x05marks\x18\x01 \x03(\x06R\x05marks\x12\x16\n" +
@@ -2637,7 +2715,13 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\x04last\x18\x03 \x03(\x06R\x04last\x12\x1d\n" +
 	"\n" +
 	"unknown_ms\x18\x04 \x03(\rR\tunknownMs\x12+\n" +
-	"\x06errors\x18\x05 \x03(\v2\x13.seqsvr.v1.KeyErrorR\x06errors\"\x90\x01\n" +
+	"\x06errors\x18\x05 \x03(\v2\x13.seqsvr.v1.KeyErrorR\x06errors\x12-\n" +
+	"\x04kept\x18\x06 \x03(\v2\x19.seqsvr.v1.KeptForReadersR\x04kept\"b\n" +
+	"\x0eKeptForReaders\x12\x18\n" +
+	"\atickets\x18\x01 \x01(\rR\atickets\x12\x1c\n" +
+	"\n" +
+	"ends_in_ms\x18\x02 \x01(\rR\bendsInMs\x12\x18\n" +
+	"\awatches\x18\x03 \x01(\rR\awatches\"\x90\x01\n" +
 	"\tMarkReply\x12/\n" +
 	"\aresults\x18\x01 \x03(\v2\x15.seqsvr.v1.MarkResultR\aresults\x12#\n" +
 	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\x12-\n" +
@@ -2759,7 +2843,7 @@ func file_seqsvr_v1_sequence_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_sequence_proto_rawDescData
 }
 
-var file_seqsvr_v1_sequence_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_seqsvr_v1_sequence_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_seqsvr_v1_sequence_proto_goTypes = []any{
 	(*NextRequest)(nil),       // 0: seqsvr.v1.NextRequest
 	(*NextReply)(nil),         // 1: seqsvr.v1.NextReply
@@ -2776,93 +2860,95 @@ var file_seqsvr_v1_sequence_proto_goTypes = []any{
 	(*DoneReply)(nil),         // 12: seqsvr.v1.DoneReply
 	(*MarkRequest)(nil),       // 13: seqsvr.v1.MarkRequest
 	(*MarkResult)(nil),        // 14: seqsvr.v1.MarkResult
-	(*MarkReply)(nil),         // 15: seqsvr.v1.MarkReply
-	(*WatchRequest)(nil),      // 16: seqsvr.v1.WatchRequest
-	(*WatchReply)(nil),        // 17: seqsvr.v1.WatchReply
-	(*CurrentRequest)(nil),    // 18: seqsvr.v1.CurrentRequest
-	(*CurrentResult)(nil),     // 19: seqsvr.v1.CurrentResult
-	(*CurrentReply)(nil),      // 20: seqsvr.v1.CurrentReply
-	(*RaiseRequest)(nil),      // 21: seqsvr.v1.RaiseRequest
-	(*RaiseReply)(nil),        // 22: seqsvr.v1.RaiseReply
-	(*RaiseBatch)(nil),        // 23: seqsvr.v1.RaiseBatch
-	(*BatchRaiseRequest)(nil), // 24: seqsvr.v1.BatchRaiseRequest
-	(*RaiseResult)(nil),       // 25: seqsvr.v1.RaiseResult
-	(*BatchRaiseReply)(nil),   // 26: seqsvr.v1.BatchRaiseReply
-	(*StreamRequest)(nil),     // 27: seqsvr.v1.StreamRequest
-	(*StreamReply)(nil),       // 28: seqsvr.v1.StreamReply
-	(*RoutesRequest)(nil),     // 29: seqsvr.v1.RoutesRequest
-	(*RoutesReply)(nil),       // 30: seqsvr.v1.RoutesReply
-	(*RouteTable)(nil),        // 31: seqsvr.v1.RouteTable
-	(ErrorCode)(0),            // 32: seqsvr.v1.ErrorCode
-	(*Mapping)(nil),           // 33: seqsvr.v1.Mapping
-	(*SetMap)(nil),            // 34: seqsvr.v1.SetMap
-	(*Incarnation)(nil),       // 35: seqsvr.v1.Incarnation
+	(*KeptForReaders)(nil),    // 15: seqsvr.v1.KeptForReaders
+	(*MarkReply)(nil),         // 16: seqsvr.v1.MarkReply
+	(*WatchRequest)(nil),      // 17: seqsvr.v1.WatchRequest
+	(*WatchReply)(nil),        // 18: seqsvr.v1.WatchReply
+	(*CurrentRequest)(nil),    // 19: seqsvr.v1.CurrentRequest
+	(*CurrentResult)(nil),     // 20: seqsvr.v1.CurrentResult
+	(*CurrentReply)(nil),      // 21: seqsvr.v1.CurrentReply
+	(*RaiseRequest)(nil),      // 22: seqsvr.v1.RaiseRequest
+	(*RaiseReply)(nil),        // 23: seqsvr.v1.RaiseReply
+	(*RaiseBatch)(nil),        // 24: seqsvr.v1.RaiseBatch
+	(*BatchRaiseRequest)(nil), // 25: seqsvr.v1.BatchRaiseRequest
+	(*RaiseResult)(nil),       // 26: seqsvr.v1.RaiseResult
+	(*BatchRaiseReply)(nil),   // 27: seqsvr.v1.BatchRaiseReply
+	(*StreamRequest)(nil),     // 28: seqsvr.v1.StreamRequest
+	(*StreamReply)(nil),       // 29: seqsvr.v1.StreamReply
+	(*RoutesRequest)(nil),     // 30: seqsvr.v1.RoutesRequest
+	(*RoutesReply)(nil),       // 31: seqsvr.v1.RoutesReply
+	(*RouteTable)(nil),        // 32: seqsvr.v1.RouteTable
+	(ErrorCode)(0),            // 33: seqsvr.v1.ErrorCode
+	(*Mapping)(nil),           // 34: seqsvr.v1.Mapping
+	(*SetMap)(nil),            // 35: seqsvr.v1.SetMap
+	(*Incarnation)(nil),       // 36: seqsvr.v1.Incarnation
 }
 var file_seqsvr_v1_sequence_proto_depIdxs = []int32{
-	31, // 0: seqsvr.v1.NextReply.routes:type_name -> seqsvr.v1.RouteTable
-	32, // 1: seqsvr.v1.KeyError.code:type_name -> seqsvr.v1.ErrorCode
+	32, // 0: seqsvr.v1.NextReply.routes:type_name -> seqsvr.v1.RouteTable
+	33, // 1: seqsvr.v1.KeyError.code:type_name -> seqsvr.v1.ErrorCode
 	3,  // 2: seqsvr.v1.BatchResult.errors:type_name -> seqsvr.v1.KeyError
 	2,  // 3: seqsvr.v1.BatchNextRequest.batches:type_name -> seqsvr.v1.Batch
 	4,  // 4: seqsvr.v1.BatchNextReply.results:type_name -> seqsvr.v1.BatchResult
-	31, // 5: seqsvr.v1.BatchNextReply.routes:type_name -> seqsvr.v1.RouteTable
-	31, // 6: seqsvr.v1.LookupReply.routes:type_name -> seqsvr.v1.RouteTable
-	31, // 7: seqsvr.v1.OpenReply.routes:type_name -> seqsvr.v1.RouteTable
-	31, // 8: seqsvr.v1.DoneReply.routes:type_name -> seqsvr.v1.RouteTable
+	32, // 5: seqsvr.v1.BatchNextReply.routes:type_name -> seqsvr.v1.RouteTable
+	32, // 6: seqsvr.v1.LookupReply.routes:type_name -> seqsvr.v1.RouteTable
+	32, // 7: seqsvr.v1.OpenReply.routes:type_name -> seqsvr.v1.RouteTable
+	32, // 8: seqsvr.v1.DoneReply.routes:type_name -> seqsvr.v1.RouteTable
 	2,  // 9: seqsvr.v1.MarkRequest.batches:type_name -> seqsvr.v1.Batch
 	3,  // 10: seqsvr.v1.MarkResult.errors:type_name -> seqsvr.v1.KeyError
-	14, // 11: seqsvr.v1.MarkReply.results:type_name -> seqsvr.v1.MarkResult
-	31, // 12: seqsvr.v1.MarkReply.routes:type_name -> seqsvr.v1.RouteTable
-	2,  // 13: seqsvr.v1.WatchRequest.add:type_name -> seqsvr.v1.Batch
-	2,  // 14: seqsvr.v1.WatchRequest.remove:type_name -> seqsvr.v1.Batch
-	3,  // 15: seqsvr.v1.WatchReply.errors:type_name -> seqsvr.v1.KeyError
-	31, // 16: seqsvr.v1.WatchReply.routes:type_name -> seqsvr.v1.RouteTable
-	2,  // 17: seqsvr.v1.CurrentRequest.batches:type_name -> seqsvr.v1.Batch
-	3,  // 18: seqsvr.v1.CurrentResult.errors:type_name -> seqsvr.v1.KeyError
-	19, // 19: seqsvr.v1.CurrentReply.results:type_name -> seqsvr.v1.CurrentResult
-	31, // 20: seqsvr.v1.CurrentReply.routes:type_name -> seqsvr.v1.RouteTable
-	31, // 21: seqsvr.v1.RaiseReply.routes:type_name -> seqsvr.v1.RouteTable
-	23, // 22: seqsvr.v1.BatchRaiseRequest.batches:type_name -> seqsvr.v1.RaiseBatch
-	3,  // 23: seqsvr.v1.RaiseResult.errors:type_name -> seqsvr.v1.KeyError
-	25, // 24: seqsvr.v1.BatchRaiseReply.results:type_name -> seqsvr.v1.RaiseResult
-	31, // 25: seqsvr.v1.BatchRaiseReply.routes:type_name -> seqsvr.v1.RouteTable
-	5,  // 26: seqsvr.v1.StreamRequest.next:type_name -> seqsvr.v1.BatchNextRequest
-	18, // 27: seqsvr.v1.StreamRequest.current:type_name -> seqsvr.v1.CurrentRequest
-	6,  // 28: seqsvr.v1.StreamReply.next:type_name -> seqsvr.v1.BatchNextReply
-	20, // 29: seqsvr.v1.StreamReply.current:type_name -> seqsvr.v1.CurrentReply
-	3,  // 30: seqsvr.v1.StreamReply.error:type_name -> seqsvr.v1.KeyError
-	31, // 31: seqsvr.v1.RoutesReply.routes:type_name -> seqsvr.v1.RouteTable
-	33, // 32: seqsvr.v1.RoutesReply.mapping:type_name -> seqsvr.v1.Mapping
-	34, // 33: seqsvr.v1.RoutesReply.sets:type_name -> seqsvr.v1.SetMap
-	35, // 34: seqsvr.v1.RoutesReply.incarnation:type_name -> seqsvr.v1.Incarnation
-	0,  // 35: seqsvr.v1.Sequence.Next:input_type -> seqsvr.v1.NextRequest
-	5,  // 36: seqsvr.v1.Sequence.BatchNext:input_type -> seqsvr.v1.BatchNextRequest
-	7,  // 37: seqsvr.v1.Sequence.Lookup:input_type -> seqsvr.v1.LookupRequest
-	18, // 38: seqsvr.v1.Sequence.Current:input_type -> seqsvr.v1.CurrentRequest
-	21, // 39: seqsvr.v1.Sequence.Raise:input_type -> seqsvr.v1.RaiseRequest
-	24, // 40: seqsvr.v1.Sequence.BatchRaise:input_type -> seqsvr.v1.BatchRaiseRequest
-	9,  // 41: seqsvr.v1.Sequence.Open:input_type -> seqsvr.v1.OpenRequest
-	11, // 42: seqsvr.v1.Sequence.Done:input_type -> seqsvr.v1.DoneRequest
-	13, // 43: seqsvr.v1.Sequence.Mark:input_type -> seqsvr.v1.MarkRequest
-	16, // 44: seqsvr.v1.Sequence.Watch:input_type -> seqsvr.v1.WatchRequest
-	27, // 45: seqsvr.v1.Sequence.Stream:input_type -> seqsvr.v1.StreamRequest
-	29, // 46: seqsvr.v1.Sequence.Routes:input_type -> seqsvr.v1.RoutesRequest
-	1,  // 47: seqsvr.v1.Sequence.Next:output_type -> seqsvr.v1.NextReply
-	6,  // 48: seqsvr.v1.Sequence.BatchNext:output_type -> seqsvr.v1.BatchNextReply
-	8,  // 49: seqsvr.v1.Sequence.Lookup:output_type -> seqsvr.v1.LookupReply
-	20, // 50: seqsvr.v1.Sequence.Current:output_type -> seqsvr.v1.CurrentReply
-	22, // 51: seqsvr.v1.Sequence.Raise:output_type -> seqsvr.v1.RaiseReply
-	26, // 52: seqsvr.v1.Sequence.BatchRaise:output_type -> seqsvr.v1.BatchRaiseReply
-	10, // 53: seqsvr.v1.Sequence.Open:output_type -> seqsvr.v1.OpenReply
-	12, // 54: seqsvr.v1.Sequence.Done:output_type -> seqsvr.v1.DoneReply
-	15, // 55: seqsvr.v1.Sequence.Mark:output_type -> seqsvr.v1.MarkReply
-	17, // 56: seqsvr.v1.Sequence.Watch:output_type -> seqsvr.v1.WatchReply
-	28, // 57: seqsvr.v1.Sequence.Stream:output_type -> seqsvr.v1.StreamReply
-	30, // 58: seqsvr.v1.Sequence.Routes:output_type -> seqsvr.v1.RoutesReply
-	47, // [47:59] is the sub-list for method output_type
-	35, // [35:47] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	15, // 11: seqsvr.v1.MarkResult.kept:type_name -> seqsvr.v1.KeptForReaders
+	14, // 12: seqsvr.v1.MarkReply.results:type_name -> seqsvr.v1.MarkResult
+	32, // 13: seqsvr.v1.MarkReply.routes:type_name -> seqsvr.v1.RouteTable
+	2,  // 14: seqsvr.v1.WatchRequest.add:type_name -> seqsvr.v1.Batch
+	2,  // 15: seqsvr.v1.WatchRequest.remove:type_name -> seqsvr.v1.Batch
+	3,  // 16: seqsvr.v1.WatchReply.errors:type_name -> seqsvr.v1.KeyError
+	32, // 17: seqsvr.v1.WatchReply.routes:type_name -> seqsvr.v1.RouteTable
+	2,  // 18: seqsvr.v1.CurrentRequest.batches:type_name -> seqsvr.v1.Batch
+	3,  // 19: seqsvr.v1.CurrentResult.errors:type_name -> seqsvr.v1.KeyError
+	20, // 20: seqsvr.v1.CurrentReply.results:type_name -> seqsvr.v1.CurrentResult
+	32, // 21: seqsvr.v1.CurrentReply.routes:type_name -> seqsvr.v1.RouteTable
+	32, // 22: seqsvr.v1.RaiseReply.routes:type_name -> seqsvr.v1.RouteTable
+	24, // 23: seqsvr.v1.BatchRaiseRequest.batches:type_name -> seqsvr.v1.RaiseBatch
+	3,  // 24: seqsvr.v1.RaiseResult.errors:type_name -> seqsvr.v1.KeyError
+	26, // 25: seqsvr.v1.BatchRaiseReply.results:type_name -> seqsvr.v1.RaiseResult
+	32, // 26: seqsvr.v1.BatchRaiseReply.routes:type_name -> seqsvr.v1.RouteTable
+	5,  // 27: seqsvr.v1.StreamRequest.next:type_name -> seqsvr.v1.BatchNextRequest
+	19, // 28: seqsvr.v1.StreamRequest.current:type_name -> seqsvr.v1.CurrentRequest
+	6,  // 29: seqsvr.v1.StreamReply.next:type_name -> seqsvr.v1.BatchNextReply
+	21, // 30: seqsvr.v1.StreamReply.current:type_name -> seqsvr.v1.CurrentReply
+	3,  // 31: seqsvr.v1.StreamReply.error:type_name -> seqsvr.v1.KeyError
+	32, // 32: seqsvr.v1.RoutesReply.routes:type_name -> seqsvr.v1.RouteTable
+	34, // 33: seqsvr.v1.RoutesReply.mapping:type_name -> seqsvr.v1.Mapping
+	35, // 34: seqsvr.v1.RoutesReply.sets:type_name -> seqsvr.v1.SetMap
+	36, // 35: seqsvr.v1.RoutesReply.incarnation:type_name -> seqsvr.v1.Incarnation
+	0,  // 36: seqsvr.v1.Sequence.Next:input_type -> seqsvr.v1.NextRequest
+	5,  // 37: seqsvr.v1.Sequence.BatchNext:input_type -> seqsvr.v1.BatchNextRequest
+	7,  // 38: seqsvr.v1.Sequence.Lookup:input_type -> seqsvr.v1.LookupRequest
+	19, // 39: seqsvr.v1.Sequence.Current:input_type -> seqsvr.v1.CurrentRequest
+	22, // 40: seqsvr.v1.Sequence.Raise:input_type -> seqsvr.v1.RaiseRequest
+	25, // 41: seqsvr.v1.Sequence.BatchRaise:input_type -> seqsvr.v1.BatchRaiseRequest
+	9,  // 42: seqsvr.v1.Sequence.Open:input_type -> seqsvr.v1.OpenRequest
+	11, // 43: seqsvr.v1.Sequence.Done:input_type -> seqsvr.v1.DoneRequest
+	13, // 44: seqsvr.v1.Sequence.Mark:input_type -> seqsvr.v1.MarkRequest
+	17, // 45: seqsvr.v1.Sequence.Watch:input_type -> seqsvr.v1.WatchRequest
+	28, // 46: seqsvr.v1.Sequence.Stream:input_type -> seqsvr.v1.StreamRequest
+	30, // 47: seqsvr.v1.Sequence.Routes:input_type -> seqsvr.v1.RoutesRequest
+	1,  // 48: seqsvr.v1.Sequence.Next:output_type -> seqsvr.v1.NextReply
+	6,  // 49: seqsvr.v1.Sequence.BatchNext:output_type -> seqsvr.v1.BatchNextReply
+	8,  // 50: seqsvr.v1.Sequence.Lookup:output_type -> seqsvr.v1.LookupReply
+	21, // 51: seqsvr.v1.Sequence.Current:output_type -> seqsvr.v1.CurrentReply
+	23, // 52: seqsvr.v1.Sequence.Raise:output_type -> seqsvr.v1.RaiseReply
+	27, // 53: seqsvr.v1.Sequence.BatchRaise:output_type -> seqsvr.v1.BatchRaiseReply
+	10, // 54: seqsvr.v1.Sequence.Open:output_type -> seqsvr.v1.OpenReply
+	12, // 55: seqsvr.v1.Sequence.Done:output_type -> seqsvr.v1.DoneReply
+	16, // 56: seqsvr.v1.Sequence.Mark:output_type -> seqsvr.v1.MarkReply
+	18, // 57: seqsvr.v1.Sequence.Watch:output_type -> seqsvr.v1.WatchReply
+	29, // 58: seqsvr.v1.Sequence.Stream:output_type -> seqsvr.v1.StreamReply
+	31, // 59: seqsvr.v1.Sequence.Routes:output_type -> seqsvr.v1.RoutesReply
+	48, // [48:60] is the sub-list for method output_type
+	36, // [36:48] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_sequence_proto_init() }
@@ -2889,15 +2975,15 @@ func file_seqsvr_v1_sequence_proto_init() {
 		(*DoneRequest_Uid)(nil),
 		(*DoneRequest_Key)(nil),
 	}
-	file_seqsvr_v1_sequence_proto_msgTypes[21].OneofWrappers = []any{
+	file_seqsvr_v1_sequence_proto_msgTypes[22].OneofWrappers = []any{
 		(*RaiseRequest_Uid)(nil),
 		(*RaiseRequest_Key)(nil),
 	}
-	file_seqsvr_v1_sequence_proto_msgTypes[27].OneofWrappers = []any{
+	file_seqsvr_v1_sequence_proto_msgTypes[28].OneofWrappers = []any{
 		(*StreamRequest_Next)(nil),
 		(*StreamRequest_Current)(nil),
 	}
-	file_seqsvr_v1_sequence_proto_msgTypes[28].OneofWrappers = []any{
+	file_seqsvr_v1_sequence_proto_msgTypes[29].OneofWrappers = []any{
 		(*StreamReply_Next)(nil),
 		(*StreamReply_Current)(nil),
 		(*StreamReply_Error)(nil),
@@ -2908,7 +2994,7 @@ func file_seqsvr_v1_sequence_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_sequence_proto_rawDesc), len(file_seqsvr_v1_sequence_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   31,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
