@@ -126,6 +126,20 @@ func (t *Taking) revoke(i int, id uint64) {
 	}
 }
 
+// Away reports whether a request for some of the keys would wait until this node serves the section.
+func (t *Table) Away(space *seq.Space, keys seq.Counters) bool {
+	for _, place := range keys.Places {
+		c := t.Section(space.SectionOf(place))
+		c.mu.Lock()
+		away := c.state == Acquiring || c.state == Sealed
+		c.mu.Unlock()
+		if away {
+			return true
+		}
+	}
+	return false
+}
+
 // End ends tickets[i] of keys[i]. A fault is a seq.ErrTicketEnded where the ticket is not open.
 func (t *Table) End(ctx context.Context, space *seq.Space, keys seq.Counters, ended []Ticket) (faults []Fault) {
 	for i, uid := range keys.UIDs {

@@ -1179,6 +1179,377 @@ func (x *DoneReply) GetRoutes() *RouteTable {
 	return nil
 }
 
+// TicketsRequest is Open and Done of many keys, at most 10,000 over all. Each succeeds or fails by itself.
+type TicketsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Opens         []*OpenBatch           `protobuf:"bytes,1,rep,name=opens,proto3" json:"opens,omitempty"`
+	Dones         []*DoneBatch           `protobuf:"bytes,2,rep,name=dones,proto3" json:"dones,omitempty"`
+	RouteVersion  uint64                 `protobuf:"varint,3,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TicketsRequest) Reset() {
+	*x = TicketsRequest{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TicketsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TicketsRequest) ProtoMessage() {}
+
+func (x *TicketsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TicketsRequest.ProtoReflect.Descriptor instead.
+func (*TicketsRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *TicketsRequest) GetOpens() []*OpenBatch {
+	if x != nil {
+		return x.Opens
+	}
+	return nil
+}
+
+func (x *TicketsRequest) GetDones() []*DoneBatch {
+	if x != nil {
+		return x.Dones
+	}
+	return nil
+}
+
+func (x *TicketsRequest) GetRouteVersion() uint64 {
+	if x != nil {
+		return x.RouteVersion
+	}
+	return 0
+}
+
+type OpenBatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Keys          *Batch                 `protobuf:"bytes,1,opt,name=keys,proto3" json:"keys,omitempty"`
+	LifeMs        uint64                 `protobuf:"varint,2,opt,name=life_ms,json=lifeMs,proto3" json:"life_ms,omitempty"` // of each; see OpenRequest
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenBatch) Reset() {
+	*x = OpenBatch{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenBatch) ProtoMessage() {}
+
+func (x *OpenBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenBatch.ProtoReflect.Descriptor instead.
+func (*OpenBatch) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *OpenBatch) GetKeys() *Batch {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *OpenBatch) GetLifeMs() uint64 {
+	if x != nil {
+		return x.LifeMs
+	}
+	return 0
+}
+
+type DoneBatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Keys          *Batch                 `protobuf:"bytes,1,opt,name=keys,proto3" json:"keys,omitempty"`                   // of keys alone
+	First         []uint64               `protobuf:"fixed64,2,rep,packed,name=first,proto3" json:"first,omitempty"`        // one an index; see DoneRequest
+	Tickets       []uint64               `protobuf:"fixed64,3,rep,packed,name=tickets,proto3" json:"tickets,omitempty"`    // one an index
+	Cancelled     []bool                 `protobuf:"varint,4,rep,packed,name=cancelled,proto3" json:"cancelled,omitempty"` // empty: none is; else one an index
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DoneBatch) Reset() {
+	*x = DoneBatch{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DoneBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DoneBatch) ProtoMessage() {}
+
+func (x *DoneBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DoneBatch.ProtoReflect.Descriptor instead.
+func (*DoneBatch) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *DoneBatch) GetKeys() *Batch {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *DoneBatch) GetFirst() []uint64 {
+	if x != nil {
+		return x.First
+	}
+	return nil
+}
+
+func (x *DoneBatch) GetTickets() []uint64 {
+	if x != nil {
+		return x.Tickets
+	}
+	return nil
+}
+
+func (x *DoneBatch) GetCancelled() []bool {
+	if x != nil {
+		return x.Cancelled
+	}
+	return nil
+}
+
+type TicketsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Opens         []*OpenResult          `protobuf:"bytes,1,rep,name=opens,proto3" json:"opens,omitempty"` // one a batch, in order
+	Dones         []*DoneResult          `protobuf:"bytes,2,rep,name=dones,proto3" json:"dones,omitempty"` // one a batch, in order
+	RouteVersion  uint64                 `protobuf:"varint,3,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	Routes        *RouteTable            `protobuf:"bytes,4,opt,name=routes,proto3" json:"routes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TicketsReply) Reset() {
+	*x = TicketsReply{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TicketsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TicketsReply) ProtoMessage() {}
+
+func (x *TicketsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TicketsReply.ProtoReflect.Descriptor instead.
+func (*TicketsReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *TicketsReply) GetOpens() []*OpenResult {
+	if x != nil {
+		return x.Opens
+	}
+	return nil
+}
+
+func (x *TicketsReply) GetDones() []*DoneResult {
+	if x != nil {
+		return x.Dones
+	}
+	return nil
+}
+
+func (x *TicketsReply) GetRouteVersion() uint64 {
+	if x != nil {
+		return x.RouteVersion
+	}
+	return 0
+}
+
+func (x *TicketsReply) GetRoutes() *RouteTable {
+	if x != nil {
+		return x.Routes
+	}
+	return nil
+}
+
+// OpenResult answers an OpenBatch, one entry an index.
+type OpenResult struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Numbers       *BatchResult           `protobuf:"bytes,1,opt,name=numbers,proto3" json:"numbers,omitempty"`
+	Tickets       []uint64               `protobuf:"fixed64,2,rep,packed,name=tickets,proto3" json:"tickets,omitempty"`
+	LifeMs        uint64                 `protobuf:"varint,3,opt,name=life_ms,json=lifeMs,proto3" json:"life_ms,omitempty"` // of each ticket
+	Apart         bool                   `protobuf:"varint,4,opt,name=apart,proto3" json:"apart,omitempty"`                 // nothing was tried, because some keys would have to wait: call Open for each
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenResult) Reset() {
+	*x = OpenResult{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenResult) ProtoMessage() {}
+
+func (x *OpenResult) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenResult.ProtoReflect.Descriptor instead.
+func (*OpenResult) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *OpenResult) GetNumbers() *BatchResult {
+	if x != nil {
+		return x.Numbers
+	}
+	return nil
+}
+
+func (x *OpenResult) GetTickets() []uint64 {
+	if x != nil {
+		return x.Tickets
+	}
+	return nil
+}
+
+func (x *OpenResult) GetLifeMs() uint64 {
+	if x != nil {
+		return x.LifeMs
+	}
+	return 0
+}
+
+func (x *OpenResult) GetApart() bool {
+	if x != nil {
+		return x.Apart
+	}
+	return false
+}
+
+// DoneResult answers a DoneBatch. An index without an error has ended.
+type DoneResult struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Errors        []*KeyError            `protobuf:"bytes,1,rep,name=errors,proto3" json:"errors,omitempty"`
+	Apart         bool                   `protobuf:"varint,2,opt,name=apart,proto3" json:"apart,omitempty"` // nothing was tried, because some keys would have to wait: call Done for each
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DoneResult) Reset() {
+	*x = DoneResult{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DoneResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DoneResult) ProtoMessage() {}
+
+func (x *DoneResult) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DoneResult.ProtoReflect.Descriptor instead.
+func (*DoneResult) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *DoneResult) GetErrors() []*KeyError {
+	if x != nil {
+		return x.Errors
+	}
+	return nil
+}
+
+func (x *DoneResult) GetApart() bool {
+	if x != nil {
+		return x.Apart
+	}
+	return false
+}
+
 type MarkRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Batches       []*Batch               `protobuf:"bytes,1,rep,name=batches,proto3" json:"batches,omitempty"` // of keys alone: counts and request ids are not looked at
@@ -1190,7 +1561,7 @@ type MarkRequest struct {
 
 func (x *MarkRequest) Reset() {
 	*x = MarkRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1202,7 +1573,7 @@ func (x *MarkRequest) String() string {
 func (*MarkRequest) ProtoMessage() {}
 
 func (x *MarkRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1215,7 +1586,7 @@ func (x *MarkRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkRequest.ProtoReflect.Descriptor instead.
 func (*MarkRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{13}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *MarkRequest) GetBatches() []*Batch {
@@ -1254,7 +1625,7 @@ type MarkResult struct {
 
 func (x *MarkResult) Reset() {
 	*x = MarkResult{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1266,7 +1637,7 @@ func (x *MarkResult) String() string {
 func (*MarkResult) ProtoMessage() {}
 
 func (x *MarkResult) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1279,7 +1650,7 @@ func (x *MarkResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkResult.ProtoReflect.Descriptor instead.
 func (*MarkResult) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{14}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *MarkResult) GetMarks() []uint64 {
@@ -1336,7 +1707,7 @@ type KeptForReaders struct {
 
 func (x *KeptForReaders) Reset() {
 	*x = KeptForReaders{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1348,7 +1719,7 @@ func (x *KeptForReaders) String() string {
 func (*KeptForReaders) ProtoMessage() {}
 
 func (x *KeptForReaders) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1361,7 +1732,7 @@ func (x *KeptForReaders) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptForReaders.ProtoReflect.Descriptor instead.
 func (*KeptForReaders) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{15}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *KeptForReaders) GetTickets() uint32 {
@@ -1396,7 +1767,7 @@ type MarkReply struct {
 
 func (x *MarkReply) Reset() {
 	*x = MarkReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1408,7 +1779,7 @@ func (x *MarkReply) String() string {
 func (*MarkReply) ProtoMessage() {}
 
 func (x *MarkReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1421,7 +1792,7 @@ func (x *MarkReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkReply.ProtoReflect.Descriptor instead.
 func (*MarkReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{16}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *MarkReply) GetResults() []*MarkResult {
@@ -1461,7 +1832,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1473,7 +1844,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1486,7 +1857,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{17}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *WatchRequest) GetAdd() []*Batch {
@@ -1535,7 +1906,7 @@ type WatchReply struct {
 
 func (x *WatchReply) Reset() {
 	*x = WatchReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1547,7 +1918,7 @@ func (x *WatchReply) String() string {
 func (*WatchReply) ProtoMessage() {}
 
 func (x *WatchReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1560,7 +1931,7 @@ func (x *WatchReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchReply.ProtoReflect.Descriptor instead.
 func (*WatchReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{18}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *WatchReply) GetIds() []uint32 {
@@ -1629,7 +2000,7 @@ type CurrentRequest struct {
 
 func (x *CurrentRequest) Reset() {
 	*x = CurrentRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1641,7 +2012,7 @@ func (x *CurrentRequest) String() string {
 func (*CurrentRequest) ProtoMessage() {}
 
 func (x *CurrentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1654,7 +2025,7 @@ func (x *CurrentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrentRequest.ProtoReflect.Descriptor instead.
 func (*CurrentRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{19}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CurrentRequest) GetBatches() []*Batch {
@@ -1684,7 +2055,7 @@ type CurrentResult struct {
 
 func (x *CurrentResult) Reset() {
 	*x = CurrentResult{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1696,7 +2067,7 @@ func (x *CurrentResult) String() string {
 func (*CurrentResult) ProtoMessage() {}
 
 func (x *CurrentResult) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1709,7 +2080,7 @@ func (x *CurrentResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrentResult.ProtoReflect.Descriptor instead.
 func (*CurrentResult) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{20}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CurrentResult) GetValues() []uint64 {
@@ -1751,7 +2122,7 @@ type CurrentReply struct {
 
 func (x *CurrentReply) Reset() {
 	*x = CurrentReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1763,7 +2134,7 @@ func (x *CurrentReply) String() string {
 func (*CurrentReply) ProtoMessage() {}
 
 func (x *CurrentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1776,7 +2147,7 @@ func (x *CurrentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrentReply.ProtoReflect.Descriptor instead.
 func (*CurrentReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{21}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CurrentReply) GetResults() []*CurrentResult {
@@ -1822,7 +2193,7 @@ type RaiseRequest struct {
 
 func (x *RaiseRequest) Reset() {
 	*x = RaiseRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1834,7 +2205,7 @@ func (x *RaiseRequest) String() string {
 func (*RaiseRequest) ProtoMessage() {}
 
 func (x *RaiseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1847,7 +2218,7 @@ func (x *RaiseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseRequest.ProtoReflect.Descriptor instead.
 func (*RaiseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{22}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RaiseRequest) GetSpace() string {
@@ -1937,7 +2308,7 @@ type RaiseReply struct {
 
 func (x *RaiseReply) Reset() {
 	*x = RaiseReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1949,7 +2320,7 @@ func (x *RaiseReply) String() string {
 func (*RaiseReply) ProtoMessage() {}
 
 func (x *RaiseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1962,7 +2333,7 @@ func (x *RaiseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseReply.ProtoReflect.Descriptor instead.
 func (*RaiseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{23}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RaiseReply) GetValue() uint64 {
@@ -2000,7 +2371,7 @@ type RaiseBatch struct {
 
 func (x *RaiseBatch) Reset() {
 	*x = RaiseBatch{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2012,7 +2383,7 @@ func (x *RaiseBatch) String() string {
 func (*RaiseBatch) ProtoMessage() {}
 
 func (x *RaiseBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2025,7 +2396,7 @@ func (x *RaiseBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseBatch.ProtoReflect.Descriptor instead.
 func (*RaiseBatch) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{24}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RaiseBatch) GetSpace() string {
@@ -2073,7 +2444,7 @@ type BatchRaiseRequest struct {
 
 func (x *BatchRaiseRequest) Reset() {
 	*x = BatchRaiseRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2085,7 +2456,7 @@ func (x *BatchRaiseRequest) String() string {
 func (*BatchRaiseRequest) ProtoMessage() {}
 
 func (x *BatchRaiseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2098,7 +2469,7 @@ func (x *BatchRaiseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRaiseRequest.ProtoReflect.Descriptor instead.
 func (*BatchRaiseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{25}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *BatchRaiseRequest) GetBatches() []*RaiseBatch {
@@ -2126,7 +2497,7 @@ type RaiseResult struct {
 
 func (x *RaiseResult) Reset() {
 	*x = RaiseResult{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2138,7 +2509,7 @@ func (x *RaiseResult) String() string {
 func (*RaiseResult) ProtoMessage() {}
 
 func (x *RaiseResult) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2151,7 +2522,7 @@ func (x *RaiseResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseResult.ProtoReflect.Descriptor instead.
 func (*RaiseResult) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{26}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RaiseResult) GetValues() []uint64 {
@@ -2179,7 +2550,7 @@ type BatchRaiseReply struct {
 
 func (x *BatchRaiseReply) Reset() {
 	*x = BatchRaiseReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2191,7 +2562,7 @@ func (x *BatchRaiseReply) String() string {
 func (*BatchRaiseReply) ProtoMessage() {}
 
 func (x *BatchRaiseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2204,7 +2575,7 @@ func (x *BatchRaiseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRaiseReply.ProtoReflect.Descriptor instead.
 func (*BatchRaiseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{27}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *BatchRaiseReply) GetResults() []*RaiseResult {
@@ -2235,6 +2606,7 @@ type StreamRequest struct {
 	//
 	//	*StreamRequest_Next
 	//	*StreamRequest_Current
+	//	*StreamRequest_Tickets
 	Call          isStreamRequest_Call `protobuf_oneof:"call"`
 	TimeoutMs     uint32               `protobuf:"varint,4,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"` // how long the caller waits; 0: 5,000
 	Parts         bool                 `protobuf:"varint,5,opt,name=parts,proto3" json:"parts,omitempty"`                          // the caller takes the answer to next in parts; see StreamReply.more
@@ -2244,7 +2616,7 @@ type StreamRequest struct {
 
 func (x *StreamRequest) Reset() {
 	*x = StreamRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2256,7 +2628,7 @@ func (x *StreamRequest) String() string {
 func (*StreamRequest) ProtoMessage() {}
 
 func (x *StreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2269,7 +2641,7 @@ func (x *StreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRequest.ProtoReflect.Descriptor instead.
 func (*StreamRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{28}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *StreamRequest) GetId() uint64 {
@@ -2304,6 +2676,15 @@ func (x *StreamRequest) GetCurrent() *CurrentRequest {
 	return nil
 }
 
+func (x *StreamRequest) GetTickets() *TicketsRequest {
+	if x != nil {
+		if x, ok := x.Call.(*StreamRequest_Tickets); ok {
+			return x.Tickets
+		}
+	}
+	return nil
+}
+
 func (x *StreamRequest) GetTimeoutMs() uint32 {
 	if x != nil {
 		return x.TimeoutMs
@@ -2330,9 +2711,16 @@ type StreamRequest_Current struct {
 	Current *CurrentRequest `protobuf:"bytes,3,opt,name=current,proto3,oneof"`
 }
 
+type StreamRequest_Tickets struct {
+	// From a server that does not know it, and from routers: BAD_ARGUMENT for the whole call. Nothing was done then.
+	Tickets *TicketsRequest `protobuf:"bytes,6,opt,name=tickets,proto3,oneof"`
+}
+
 func (*StreamRequest_Next) isStreamRequest_Call() {}
 
 func (*StreamRequest_Current) isStreamRequest_Call() {}
+
+func (*StreamRequest_Tickets) isStreamRequest_Call() {}
 
 type StreamReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2341,6 +2729,7 @@ type StreamReply struct {
 	//
 	//	*StreamReply_Next
 	//	*StreamReply_Current
+	//	*StreamReply_Tickets
 	//	*StreamReply_Error
 	Result isStreamReply_Result `protobuf_oneof:"result"`
 	// Keys with neither a number nor an error have to wait; more replies with this id follow, each
@@ -2352,7 +2741,7 @@ type StreamReply struct {
 
 func (x *StreamReply) Reset() {
 	*x = StreamReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[29]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2364,7 +2753,7 @@ func (x *StreamReply) String() string {
 func (*StreamReply) ProtoMessage() {}
 
 func (x *StreamReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[29]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2377,7 +2766,7 @@ func (x *StreamReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamReply.ProtoReflect.Descriptor instead.
 func (*StreamReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{29}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *StreamReply) GetId() uint64 {
@@ -2412,6 +2801,15 @@ func (x *StreamReply) GetCurrent() *CurrentReply {
 	return nil
 }
 
+func (x *StreamReply) GetTickets() *TicketsReply {
+	if x != nil {
+		if x, ok := x.Result.(*StreamReply_Tickets); ok {
+			return x.Tickets
+		}
+	}
+	return nil
+}
+
 func (x *StreamReply) GetError() *KeyError {
 	if x != nil {
 		if x, ok := x.Result.(*StreamReply_Error); ok {
@@ -2440,6 +2838,10 @@ type StreamReply_Current struct {
 	Current *CurrentReply `protobuf:"bytes,3,opt,name=current,proto3,oneof"`
 }
 
+type StreamReply_Tickets struct {
+	Tickets *TicketsReply `protobuf:"bytes,6,opt,name=tickets,proto3,oneof"`
+}
+
 type StreamReply_Error struct {
 	Error *KeyError `protobuf:"bytes,4,opt,name=error,proto3,oneof"` // the whole call failed; index is not looked at
 }
@@ -2447,6 +2849,8 @@ type StreamReply_Error struct {
 func (*StreamReply_Next) isStreamReply_Result() {}
 
 func (*StreamReply_Current) isStreamReply_Result() {}
+
+func (*StreamReply_Tickets) isStreamReply_Result() {}
 
 func (*StreamReply_Error) isStreamReply_Result() {}
 
@@ -2460,7 +2864,7 @@ type RoutesRequest struct {
 
 func (x *RoutesRequest) Reset() {
 	*x = RoutesRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[30]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2472,7 +2876,7 @@ func (x *RoutesRequest) String() string {
 func (*RoutesRequest) ProtoMessage() {}
 
 func (x *RoutesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[30]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2485,7 +2889,7 @@ func (x *RoutesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoutesRequest.ProtoReflect.Descriptor instead.
 func (*RoutesRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{30}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RoutesRequest) GetRouteVersion() uint64 {
@@ -2518,7 +2922,7 @@ type RoutesReply struct {
 
 func (x *RoutesReply) Reset() {
 	*x = RoutesReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[31]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2530,7 +2934,7 @@ func (x *RoutesReply) String() string {
 func (*RoutesReply) ProtoMessage() {}
 
 func (x *RoutesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[31]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2543,7 +2947,7 @@ func (x *RoutesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoutesReply.ProtoReflect.Descriptor instead.
 func (*RoutesReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{31}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RoutesReply) GetClusterId() string {
@@ -2703,7 +3107,34 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\x02id\"_\n" +
 	"\tDoneReply\x12#\n" +
 	"\rroute_version\x18\x01 \x01(\x04R\frouteVersion\x12-\n" +
-	"\x06routes\x18\x02 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"r\n" +
+	"\x06routes\x18\x02 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\x8d\x01\n" +
+	"\x0eTicketsRequest\x12*\n" +
+	"\x05opens\x18\x01 \x03(\v2\x14.seqsvr.v1.OpenBatchR\x05opens\x12*\n" +
+	"\x05dones\x18\x02 \x03(\v2\x14.seqsvr.v1.DoneBatchR\x05dones\x12#\n" +
+	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion\"J\n" +
+	"\tOpenBatch\x12$\n" +
+	"\x04keys\x18\x01 \x01(\v2\x10.seqsvr.v1.BatchR\x04keys\x12\x17\n" +
+	"\alife_ms\x18\x02 \x01(\x04R\x06lifeMs\"\x7f\n" +
+	"\tDoneBatch\x12$\n" +
+	"\x04keys\x18\x01 \x01(\v2\x10.seqsvr.v1.BatchR\x04keys\x12\x14\n" +
+	"\x05first\x18\x02 \x03(\x06R\x05first\x12\x18\n" +
+	"\atickets\x18\x03 \x03(\x06R\atickets\x12\x1c\n" +
+	"\tcancelled\x18\x04 \x03(\bR\tcancelled\"\xbc\x01\n" +
+	"\fTicketsReply\x12+\n" +
+	"\x05opens\x18\x01 \x03(\v2\x15.seqsvr.v1.OpenResultR\x05opens\x12+\n" +
+	"\x05dones\x18\x02 \x03(\v2\x15.seqsvr.v1.DoneResultR\x05dones\x12#\n" +
+	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion\x12-\n" +
+	"\x06routes\x18\x04 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\x87\x01\n" +
+	"\n" +
+	"OpenResult\x120\n" +
+	"\anumbers\x18\x01 \x01(\v2\x16.seqsvr.v1.BatchResultR\anumbers\x12\x18\n" +
+	"\atickets\x18\x02 \x03(\x06R\atickets\x12\x17\n" +
+	"\alife_ms\x18\x03 \x01(\x04R\x06lifeMs\x12\x14\n" +
+	"\x05apart\x18\x04 \x01(\bR\x05apart\"O\n" +
+	"\n" +
+	"DoneResult\x12+\n" +
+	"\x06errors\x18\x01 \x03(\v2\x13.seqsvr.v1.KeyErrorR\x06errors\x12\x14\n" +
+	"\x05apart\x18\x02 \x01(\bR\x05apart\"r\n" +
 	"\vMarkRequest\x12*\n" +
 	"\abatches\x18\x01 \x03(\v2\x10.seqsvr.v1.BatchR\abatches\x12#\n" +
 	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\x12\x12\n" +
@@ -2785,19 +3216,21 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\x0fBatchRaiseReply\x120\n" +
 	"\aresults\x18\x01 \x03(\v2\x16.seqsvr.v1.RaiseResultR\aresults\x12#\n" +
 	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\x12-\n" +
-	"\x06routes\x18\x03 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\xc6\x01\n" +
+	"\x06routes\x18\x03 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\xfd\x01\n" +
 	"\rStreamRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x121\n" +
 	"\x04next\x18\x02 \x01(\v2\x1b.seqsvr.v1.BatchNextRequestH\x00R\x04next\x125\n" +
-	"\acurrent\x18\x03 \x01(\v2\x19.seqsvr.v1.CurrentRequestH\x00R\acurrent\x12\x1d\n" +
+	"\acurrent\x18\x03 \x01(\v2\x19.seqsvr.v1.CurrentRequestH\x00R\acurrent\x125\n" +
+	"\atickets\x18\x06 \x01(\v2\x19.seqsvr.v1.TicketsRequestH\x00R\atickets\x12\x1d\n" +
 	"\n" +
 	"timeout_ms\x18\x04 \x01(\rR\ttimeoutMs\x12\x14\n" +
 	"\x05parts\x18\x05 \x01(\bR\x05partsB\x06\n" +
-	"\x04call\"\xce\x01\n" +
+	"\x04call\"\x83\x02\n" +
 	"\vStreamReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12/\n" +
 	"\x04next\x18\x02 \x01(\v2\x19.seqsvr.v1.BatchNextReplyH\x00R\x04next\x123\n" +
-	"\acurrent\x18\x03 \x01(\v2\x17.seqsvr.v1.CurrentReplyH\x00R\acurrent\x12+\n" +
+	"\acurrent\x18\x03 \x01(\v2\x17.seqsvr.v1.CurrentReplyH\x00R\acurrent\x123\n" +
+	"\atickets\x18\x06 \x01(\v2\x17.seqsvr.v1.TicketsReplyH\x00R\atickets\x12+\n" +
 	"\x05error\x18\x04 \x01(\v2\x13.seqsvr.v1.KeyErrorH\x00R\x05error\x12\x12\n" +
 	"\x04more\x18\x05 \x01(\bR\x04moreB\b\n" +
 	"\x06result\"W\n" +
@@ -2843,7 +3276,7 @@ func file_seqsvr_v1_sequence_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_sequence_proto_rawDescData
 }
 
-var file_seqsvr_v1_sequence_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_seqsvr_v1_sequence_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_seqsvr_v1_sequence_proto_goTypes = []any{
 	(*NextRequest)(nil),       // 0: seqsvr.v1.NextRequest
 	(*NextReply)(nil),         // 1: seqsvr.v1.NextReply
@@ -2858,97 +3291,114 @@ var file_seqsvr_v1_sequence_proto_goTypes = []any{
 	(*OpenReply)(nil),         // 10: seqsvr.v1.OpenReply
 	(*DoneRequest)(nil),       // 11: seqsvr.v1.DoneRequest
 	(*DoneReply)(nil),         // 12: seqsvr.v1.DoneReply
-	(*MarkRequest)(nil),       // 13: seqsvr.v1.MarkRequest
-	(*MarkResult)(nil),        // 14: seqsvr.v1.MarkResult
-	(*KeptForReaders)(nil),    // 15: seqsvr.v1.KeptForReaders
-	(*MarkReply)(nil),         // 16: seqsvr.v1.MarkReply
-	(*WatchRequest)(nil),      // 17: seqsvr.v1.WatchRequest
-	(*WatchReply)(nil),        // 18: seqsvr.v1.WatchReply
-	(*CurrentRequest)(nil),    // 19: seqsvr.v1.CurrentRequest
-	(*CurrentResult)(nil),     // 20: seqsvr.v1.CurrentResult
-	(*CurrentReply)(nil),      // 21: seqsvr.v1.CurrentReply
-	(*RaiseRequest)(nil),      // 22: seqsvr.v1.RaiseRequest
-	(*RaiseReply)(nil),        // 23: seqsvr.v1.RaiseReply
-	(*RaiseBatch)(nil),        // 24: seqsvr.v1.RaiseBatch
-	(*BatchRaiseRequest)(nil), // 25: seqsvr.v1.BatchRaiseRequest
-	(*RaiseResult)(nil),       // 26: seqsvr.v1.RaiseResult
-	(*BatchRaiseReply)(nil),   // 27: seqsvr.v1.BatchRaiseReply
-	(*StreamRequest)(nil),     // 28: seqsvr.v1.StreamRequest
-	(*StreamReply)(nil),       // 29: seqsvr.v1.StreamReply
-	(*RoutesRequest)(nil),     // 30: seqsvr.v1.RoutesRequest
-	(*RoutesReply)(nil),       // 31: seqsvr.v1.RoutesReply
-	(*RouteTable)(nil),        // 32: seqsvr.v1.RouteTable
-	(ErrorCode)(0),            // 33: seqsvr.v1.ErrorCode
-	(*Mapping)(nil),           // 34: seqsvr.v1.Mapping
-	(*SetMap)(nil),            // 35: seqsvr.v1.SetMap
-	(*Incarnation)(nil),       // 36: seqsvr.v1.Incarnation
+	(*TicketsRequest)(nil),    // 13: seqsvr.v1.TicketsRequest
+	(*OpenBatch)(nil),         // 14: seqsvr.v1.OpenBatch
+	(*DoneBatch)(nil),         // 15: seqsvr.v1.DoneBatch
+	(*TicketsReply)(nil),      // 16: seqsvr.v1.TicketsReply
+	(*OpenResult)(nil),        // 17: seqsvr.v1.OpenResult
+	(*DoneResult)(nil),        // 18: seqsvr.v1.DoneResult
+	(*MarkRequest)(nil),       // 19: seqsvr.v1.MarkRequest
+	(*MarkResult)(nil),        // 20: seqsvr.v1.MarkResult
+	(*KeptForReaders)(nil),    // 21: seqsvr.v1.KeptForReaders
+	(*MarkReply)(nil),         // 22: seqsvr.v1.MarkReply
+	(*WatchRequest)(nil),      // 23: seqsvr.v1.WatchRequest
+	(*WatchReply)(nil),        // 24: seqsvr.v1.WatchReply
+	(*CurrentRequest)(nil),    // 25: seqsvr.v1.CurrentRequest
+	(*CurrentResult)(nil),     // 26: seqsvr.v1.CurrentResult
+	(*CurrentReply)(nil),      // 27: seqsvr.v1.CurrentReply
+	(*RaiseRequest)(nil),      // 28: seqsvr.v1.RaiseRequest
+	(*RaiseReply)(nil),        // 29: seqsvr.v1.RaiseReply
+	(*RaiseBatch)(nil),        // 30: seqsvr.v1.RaiseBatch
+	(*BatchRaiseRequest)(nil), // 31: seqsvr.v1.BatchRaiseRequest
+	(*RaiseResult)(nil),       // 32: seqsvr.v1.RaiseResult
+	(*BatchRaiseReply)(nil),   // 33: seqsvr.v1.BatchRaiseReply
+	(*StreamRequest)(nil),     // 34: seqsvr.v1.StreamRequest
+	(*StreamReply)(nil),       // 35: seqsvr.v1.StreamReply
+	(*RoutesRequest)(nil),     // 36: seqsvr.v1.RoutesRequest
+	(*RoutesReply)(nil),       // 37: seqsvr.v1.RoutesReply
+	(*RouteTable)(nil),        // 38: seqsvr.v1.RouteTable
+	(ErrorCode)(0),            // 39: seqsvr.v1.ErrorCode
+	(*Mapping)(nil),           // 40: seqsvr.v1.Mapping
+	(*SetMap)(nil),            // 41: seqsvr.v1.SetMap
+	(*Incarnation)(nil),       // 42: seqsvr.v1.Incarnation
 }
 var file_seqsvr_v1_sequence_proto_depIdxs = []int32{
-	32, // 0: seqsvr.v1.NextReply.routes:type_name -> seqsvr.v1.RouteTable
-	33, // 1: seqsvr.v1.KeyError.code:type_name -> seqsvr.v1.ErrorCode
+	38, // 0: seqsvr.v1.NextReply.routes:type_name -> seqsvr.v1.RouteTable
+	39, // 1: seqsvr.v1.KeyError.code:type_name -> seqsvr.v1.ErrorCode
 	3,  // 2: seqsvr.v1.BatchResult.errors:type_name -> seqsvr.v1.KeyError
 	2,  // 3: seqsvr.v1.BatchNextRequest.batches:type_name -> seqsvr.v1.Batch
 	4,  // 4: seqsvr.v1.BatchNextReply.results:type_name -> seqsvr.v1.BatchResult
-	32, // 5: seqsvr.v1.BatchNextReply.routes:type_name -> seqsvr.v1.RouteTable
-	32, // 6: seqsvr.v1.LookupReply.routes:type_name -> seqsvr.v1.RouteTable
-	32, // 7: seqsvr.v1.OpenReply.routes:type_name -> seqsvr.v1.RouteTable
-	32, // 8: seqsvr.v1.DoneReply.routes:type_name -> seqsvr.v1.RouteTable
-	2,  // 9: seqsvr.v1.MarkRequest.batches:type_name -> seqsvr.v1.Batch
-	3,  // 10: seqsvr.v1.MarkResult.errors:type_name -> seqsvr.v1.KeyError
-	15, // 11: seqsvr.v1.MarkResult.kept:type_name -> seqsvr.v1.KeptForReaders
-	14, // 12: seqsvr.v1.MarkReply.results:type_name -> seqsvr.v1.MarkResult
-	32, // 13: seqsvr.v1.MarkReply.routes:type_name -> seqsvr.v1.RouteTable
-	2,  // 14: seqsvr.v1.WatchRequest.add:type_name -> seqsvr.v1.Batch
-	2,  // 15: seqsvr.v1.WatchRequest.remove:type_name -> seqsvr.v1.Batch
-	3,  // 16: seqsvr.v1.WatchReply.errors:type_name -> seqsvr.v1.KeyError
-	32, // 17: seqsvr.v1.WatchReply.routes:type_name -> seqsvr.v1.RouteTable
-	2,  // 18: seqsvr.v1.CurrentRequest.batches:type_name -> seqsvr.v1.Batch
-	3,  // 19: seqsvr.v1.CurrentResult.errors:type_name -> seqsvr.v1.KeyError
-	20, // 20: seqsvr.v1.CurrentReply.results:type_name -> seqsvr.v1.CurrentResult
-	32, // 21: seqsvr.v1.CurrentReply.routes:type_name -> seqsvr.v1.RouteTable
-	32, // 22: seqsvr.v1.RaiseReply.routes:type_name -> seqsvr.v1.RouteTable
-	24, // 23: seqsvr.v1.BatchRaiseRequest.batches:type_name -> seqsvr.v1.RaiseBatch
-	3,  // 24: seqsvr.v1.RaiseResult.errors:type_name -> seqsvr.v1.KeyError
-	26, // 25: seqsvr.v1.BatchRaiseReply.results:type_name -> seqsvr.v1.RaiseResult
-	32, // 26: seqsvr.v1.BatchRaiseReply.routes:type_name -> seqsvr.v1.RouteTable
-	5,  // 27: seqsvr.v1.StreamRequest.next:type_name -> seqsvr.v1.BatchNextRequest
-	19, // 28: seqsvr.v1.StreamRequest.current:type_name -> seqsvr.v1.CurrentRequest
-	6,  // 29: seqsvr.v1.StreamReply.next:type_name -> seqsvr.v1.BatchNextReply
-	21, // 30: seqsvr.v1.StreamReply.current:type_name -> seqsvr.v1.CurrentReply
-	3,  // 31: seqsvr.v1.StreamReply.error:type_name -> seqsvr.v1.KeyError
-	32, // 32: seqsvr.v1.RoutesReply.routes:type_name -> seqsvr.v1.RouteTable
-	34, // 33: seqsvr.v1.RoutesReply.mapping:type_name -> seqsvr.v1.Mapping
-	35, // 34: seqsvr.v1.RoutesReply.sets:type_name -> seqsvr.v1.SetMap
-	36, // 35: seqsvr.v1.RoutesReply.incarnation:type_name -> seqsvr.v1.Incarnation
-	0,  // 36: seqsvr.v1.Sequence.Next:input_type -> seqsvr.v1.NextRequest
-	5,  // 37: seqsvr.v1.Sequence.BatchNext:input_type -> seqsvr.v1.BatchNextRequest
-	7,  // 38: seqsvr.v1.Sequence.Lookup:input_type -> seqsvr.v1.LookupRequest
-	19, // 39: seqsvr.v1.Sequence.Current:input_type -> seqsvr.v1.CurrentRequest
-	22, // 40: seqsvr.v1.Sequence.Raise:input_type -> seqsvr.v1.RaiseRequest
-	25, // 41: seqsvr.v1.Sequence.BatchRaise:input_type -> seqsvr.v1.BatchRaiseRequest
-	9,  // 42: seqsvr.v1.Sequence.Open:input_type -> seqsvr.v1.OpenRequest
-	11, // 43: seqsvr.v1.Sequence.Done:input_type -> seqsvr.v1.DoneRequest
-	13, // 44: seqsvr.v1.Sequence.Mark:input_type -> seqsvr.v1.MarkRequest
-	17, // 45: seqsvr.v1.Sequence.Watch:input_type -> seqsvr.v1.WatchRequest
-	28, // 46: seqsvr.v1.Sequence.Stream:input_type -> seqsvr.v1.StreamRequest
-	30, // 47: seqsvr.v1.Sequence.Routes:input_type -> seqsvr.v1.RoutesRequest
-	1,  // 48: seqsvr.v1.Sequence.Next:output_type -> seqsvr.v1.NextReply
-	6,  // 49: seqsvr.v1.Sequence.BatchNext:output_type -> seqsvr.v1.BatchNextReply
-	8,  // 50: seqsvr.v1.Sequence.Lookup:output_type -> seqsvr.v1.LookupReply
-	21, // 51: seqsvr.v1.Sequence.Current:output_type -> seqsvr.v1.CurrentReply
-	23, // 52: seqsvr.v1.Sequence.Raise:output_type -> seqsvr.v1.RaiseReply
-	27, // 53: seqsvr.v1.Sequence.BatchRaise:output_type -> seqsvr.v1.BatchRaiseReply
-	10, // 54: seqsvr.v1.Sequence.Open:output_type -> seqsvr.v1.OpenReply
-	12, // 55: seqsvr.v1.Sequence.Done:output_type -> seqsvr.v1.DoneReply
-	16, // 56: seqsvr.v1.Sequence.Mark:output_type -> seqsvr.v1.MarkReply
-	18, // 57: seqsvr.v1.Sequence.Watch:output_type -> seqsvr.v1.WatchReply
-	29, // 58: seqsvr.v1.Sequence.Stream:output_type -> seqsvr.v1.StreamReply
-	31, // 59: seqsvr.v1.Sequence.Routes:output_type -> seqsvr.v1.RoutesReply
-	48, // [48:60] is the sub-list for method output_type
-	36, // [36:48] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	38, // 5: seqsvr.v1.BatchNextReply.routes:type_name -> seqsvr.v1.RouteTable
+	38, // 6: seqsvr.v1.LookupReply.routes:type_name -> seqsvr.v1.RouteTable
+	38, // 7: seqsvr.v1.OpenReply.routes:type_name -> seqsvr.v1.RouteTable
+	38, // 8: seqsvr.v1.DoneReply.routes:type_name -> seqsvr.v1.RouteTable
+	14, // 9: seqsvr.v1.TicketsRequest.opens:type_name -> seqsvr.v1.OpenBatch
+	15, // 10: seqsvr.v1.TicketsRequest.dones:type_name -> seqsvr.v1.DoneBatch
+	2,  // 11: seqsvr.v1.OpenBatch.keys:type_name -> seqsvr.v1.Batch
+	2,  // 12: seqsvr.v1.DoneBatch.keys:type_name -> seqsvr.v1.Batch
+	17, // 13: seqsvr.v1.TicketsReply.opens:type_name -> seqsvr.v1.OpenResult
+	18, // 14: seqsvr.v1.TicketsReply.dones:type_name -> seqsvr.v1.DoneResult
+	38, // 15: seqsvr.v1.TicketsReply.routes:type_name -> seqsvr.v1.RouteTable
+	4,  // 16: seqsvr.v1.OpenResult.numbers:type_name -> seqsvr.v1.BatchResult
+	3,  // 17: seqsvr.v1.DoneResult.errors:type_name -> seqsvr.v1.KeyError
+	2,  // 18: seqsvr.v1.MarkRequest.batches:type_name -> seqsvr.v1.Batch
+	3,  // 19: seqsvr.v1.MarkResult.errors:type_name -> seqsvr.v1.KeyError
+	21, // 20: seqsvr.v1.MarkResult.kept:type_name -> seqsvr.v1.KeptForReaders
+	20, // 21: seqsvr.v1.MarkReply.results:type_name -> seqsvr.v1.MarkResult
+	38, // 22: seqsvr.v1.MarkReply.routes:type_name -> seqsvr.v1.RouteTable
+	2,  // 23: seqsvr.v1.WatchRequest.add:type_name -> seqsvr.v1.Batch
+	2,  // 24: seqsvr.v1.WatchRequest.remove:type_name -> seqsvr.v1.Batch
+	3,  // 25: seqsvr.v1.WatchReply.errors:type_name -> seqsvr.v1.KeyError
+	38, // 26: seqsvr.v1.WatchReply.routes:type_name -> seqsvr.v1.RouteTable
+	2,  // 27: seqsvr.v1.CurrentRequest.batches:type_name -> seqsvr.v1.Batch
+	3,  // 28: seqsvr.v1.CurrentResult.errors:type_name -> seqsvr.v1.KeyError
+	26, // 29: seqsvr.v1.CurrentReply.results:type_name -> seqsvr.v1.CurrentResult
+	38, // 30: seqsvr.v1.CurrentReply.routes:type_name -> seqsvr.v1.RouteTable
+	38, // 31: seqsvr.v1.RaiseReply.routes:type_name -> seqsvr.v1.RouteTable
+	30, // 32: seqsvr.v1.BatchRaiseRequest.batches:type_name -> seqsvr.v1.RaiseBatch
+	3,  // 33: seqsvr.v1.RaiseResult.errors:type_name -> seqsvr.v1.KeyError
+	32, // 34: seqsvr.v1.BatchRaiseReply.results:type_name -> seqsvr.v1.RaiseResult
+	38, // 35: seqsvr.v1.BatchRaiseReply.routes:type_name -> seqsvr.v1.RouteTable
+	5,  // 36: seqsvr.v1.StreamRequest.next:type_name -> seqsvr.v1.BatchNextRequest
+	25, // 37: seqsvr.v1.StreamRequest.current:type_name -> seqsvr.v1.CurrentRequest
+	13, // 38: seqsvr.v1.StreamRequest.tickets:type_name -> seqsvr.v1.TicketsRequest
+	6,  // 39: seqsvr.v1.StreamReply.next:type_name -> seqsvr.v1.BatchNextReply
+	27, // 40: seqsvr.v1.StreamReply.current:type_name -> seqsvr.v1.CurrentReply
+	16, // 41: seqsvr.v1.StreamReply.tickets:type_name -> seqsvr.v1.TicketsReply
+	3,  // 42: seqsvr.v1.StreamReply.error:type_name -> seqsvr.v1.KeyError
+	38, // 43: seqsvr.v1.RoutesReply.routes:type_name -> seqsvr.v1.RouteTable
+	40, // 44: seqsvr.v1.RoutesReply.mapping:type_name -> seqsvr.v1.Mapping
+	41, // 45: seqsvr.v1.RoutesReply.sets:type_name -> seqsvr.v1.SetMap
+	42, // 46: seqsvr.v1.RoutesReply.incarnation:type_name -> seqsvr.v1.Incarnation
+	0,  // 47: seqsvr.v1.Sequence.Next:input_type -> seqsvr.v1.NextRequest
+	5,  // 48: seqsvr.v1.Sequence.BatchNext:input_type -> seqsvr.v1.BatchNextRequest
+	7,  // 49: seqsvr.v1.Sequence.Lookup:input_type -> seqsvr.v1.LookupRequest
+	25, // 50: seqsvr.v1.Sequence.Current:input_type -> seqsvr.v1.CurrentRequest
+	28, // 51: seqsvr.v1.Sequence.Raise:input_type -> seqsvr.v1.RaiseRequest
+	31, // 52: seqsvr.v1.Sequence.BatchRaise:input_type -> seqsvr.v1.BatchRaiseRequest
+	9,  // 53: seqsvr.v1.Sequence.Open:input_type -> seqsvr.v1.OpenRequest
+	11, // 54: seqsvr.v1.Sequence.Done:input_type -> seqsvr.v1.DoneRequest
+	19, // 55: seqsvr.v1.Sequence.Mark:input_type -> seqsvr.v1.MarkRequest
+	23, // 56: seqsvr.v1.Sequence.Watch:input_type -> seqsvr.v1.WatchRequest
+	34, // 57: seqsvr.v1.Sequence.Stream:input_type -> seqsvr.v1.StreamRequest
+	36, // 58: seqsvr.v1.Sequence.Routes:input_type -> seqsvr.v1.RoutesRequest
+	1,  // 59: seqsvr.v1.Sequence.Next:output_type -> seqsvr.v1.NextReply
+	6,  // 60: seqsvr.v1.Sequence.BatchNext:output_type -> seqsvr.v1.BatchNextReply
+	8,  // 61: seqsvr.v1.Sequence.Lookup:output_type -> seqsvr.v1.LookupReply
+	27, // 62: seqsvr.v1.Sequence.Current:output_type -> seqsvr.v1.CurrentReply
+	29, // 63: seqsvr.v1.Sequence.Raise:output_type -> seqsvr.v1.RaiseReply
+	33, // 64: seqsvr.v1.Sequence.BatchRaise:output_type -> seqsvr.v1.BatchRaiseReply
+	10, // 65: seqsvr.v1.Sequence.Open:output_type -> seqsvr.v1.OpenReply
+	12, // 66: seqsvr.v1.Sequence.Done:output_type -> seqsvr.v1.DoneReply
+	22, // 67: seqsvr.v1.Sequence.Mark:output_type -> seqsvr.v1.MarkReply
+	24, // 68: seqsvr.v1.Sequence.Watch:output_type -> seqsvr.v1.WatchReply
+	35, // 69: seqsvr.v1.Sequence.Stream:output_type -> seqsvr.v1.StreamReply
+	37, // 70: seqsvr.v1.Sequence.Routes:output_type -> seqsvr.v1.RoutesReply
+	59, // [59:71] is the sub-list for method output_type
+	47, // [47:59] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_sequence_proto_init() }
@@ -2975,17 +3425,19 @@ func file_seqsvr_v1_sequence_proto_init() {
 		(*DoneRequest_Uid)(nil),
 		(*DoneRequest_Key)(nil),
 	}
-	file_seqsvr_v1_sequence_proto_msgTypes[22].OneofWrappers = []any{
+	file_seqsvr_v1_sequence_proto_msgTypes[28].OneofWrappers = []any{
 		(*RaiseRequest_Uid)(nil),
 		(*RaiseRequest_Key)(nil),
 	}
-	file_seqsvr_v1_sequence_proto_msgTypes[28].OneofWrappers = []any{
+	file_seqsvr_v1_sequence_proto_msgTypes[34].OneofWrappers = []any{
 		(*StreamRequest_Next)(nil),
 		(*StreamRequest_Current)(nil),
+		(*StreamRequest_Tickets)(nil),
 	}
-	file_seqsvr_v1_sequence_proto_msgTypes[29].OneofWrappers = []any{
+	file_seqsvr_v1_sequence_proto_msgTypes[35].OneofWrappers = []any{
 		(*StreamReply_Next)(nil),
 		(*StreamReply_Current)(nil),
+		(*StreamReply_Tickets)(nil),
 		(*StreamReply_Error)(nil),
 	}
 	type x struct{}
@@ -2994,7 +3446,7 @@ func file_seqsvr_v1_sequence_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_sequence_proto_rawDesc), len(file_seqsvr_v1_sequence_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   32,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
