@@ -34,7 +34,7 @@ type rows struct {
 	there map[uint64]struct{} // rows that are committed, of a repeated request by any of its callers
 }
 
-// fenced reports whether writers and readers of a key use the fence: those of every other key of a section.
+// fenced reports whether writers and readers of a key use the fence. Every section has keys of both sorts.
 func fenced(key history.Key) bool { return key.UID>>(seq.BlockBits-1)%2 == 1 }
 
 // tickets reports whether the space of a key gives tickets in this run.
@@ -119,8 +119,8 @@ func (s *shelf) commit(key history.Key, era seq.Era, n uint64, late bool) bool {
 	return true
 }
 
-// open takes numbers with a ticket, and commits them later, or too late, or never. In an exact space they are those
-// of a request, which may be repeated.
+// open takes numbers with a ticket, and commits them later, or too late, or never. In an exact space
+// they belong to a request, which may be repeated.
 func (c *caller) open(ctx context.Context, key history.Key, count uint32, of *once) error {
 	c.w.mu.Lock()
 	fate, pause := c.w.rng.IntN(10), c.w.between(0, ticketLife)
