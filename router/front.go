@@ -1,7 +1,6 @@
 package router
 
 import (
-	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -31,19 +30,18 @@ import (
 // messages in JSON; the paths that others have had before are written by hand.
 type front struct {
 	methods
-	guard   *auth.Guard
-	refused *rpc.Refused
-	shown   func(*tls.ConnectionState) auth.Evidence // what a connection showed
-	sdk     *client.Client
-	maxBody *atomic.Int64 // in bytes
-	bodies  *gate.Budget  // of bodies in memory
-	isReady func() error  // as the admin listener has it
-	names   browser.Names // that requests are addressed to
-	leaf    bool          // Leaf's paths that take numbers are served
-	log     *slog.Logger
-	watches *watches
-	leaving <-chan struct{}
-	timeout time.Duration // of a call
+	guard    *auth.Guard
+	refused  *rpc.Refused
+	shown    func(*tls.ConnectionState) auth.Evidence // what a connection showed
+	sdk      *client.Client
+	maxBody  *atomic.Int64 // in bytes
+	bodies   *gate.Budget  // of bodies in memory
+	isReady  func() error  // as the admin listener has it
+	names    browser.Names // that requests are addressed to
+	leaf     bool          // Leaf's paths that take numbers are served
+	log      *slog.Logger
+	admitted admitted
+	leaving  <-chan struct{}
 }
 
 // handler answers a request with a message or another value for JSON, numbers for text,
@@ -86,7 +84,7 @@ func (f *front) routes() []route {
 
 func newFront(r *Router) http.Handler {
 	f := &front{methodsOf(r.services, r.cfg.Guard, rpc.NewChanges(r.cfg.Logger, r.cfg.Guard, nil)), r.cfg.Guard, r.cfg.Refused, r.cfg.TLS.Evidence, r.sdk, &r.maxBody, r.budget, r.Ready,
-		browser.NewNames("http-hosts", r.cfg.HTTPListen, r.cfg.HTTPHosts), r.cfg.Leaf, r.cfg.Logger, r.services.seqs.watches, r.leaving, cmp.Or(r.cfg.Timeout, client.DefaultTimeout)}
+		browser.NewNames("http-hosts", r.cfg.HTTPListen, r.cfg.HTTPHosts), r.cfg.Leaf, r.cfg.Logger, r.services.ids.sdk, r.leaving}
 	stats := &r.http
 	mux := http.NewServeMux()
 	for _, one := range f.routes() {

@@ -130,7 +130,7 @@ func idleFront(f testing.TB) http.Handler {
 	}
 	f.Cleanup(func() { _ = sdk.Close() })
 	r := &Router{sdk: sdk, cfg: Config{Logger: slog.New(slog.DiscardHandler)}, budget: gate.NewBudget(budget), inWork: gate.NewAdmission(DefaultMaxInWork), leaving: make(chan struct{})}
-	r.services = servicesOf(sdk, r.inWork, r.leaving)
+	r.services = servicesOf(newAdmitted(sdk, r.inWork), r.leaving)
 	r.maxBody.Store(DefaultHTTPMaxBody)
 	return newFront(r)
 }

@@ -9,17 +9,15 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/seqsvr/seqsvr/client"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/router/line"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
 const (
-	// defaultWatchWait and longestWatchWait bound a long poll, as many proxies end a request after a minute.
+	// defaultWatchWait bounds a long poll that says nothing of it.
 	defaultWatchWait = 30 * time.Second
-	longestWatchWait = 55 * time.Second
 	// eventBeat is the time between two comments of an event stream without events, which proxies and the
 	// router itself need to notice a lost connection.
 	eventBeat = 15 * time.Second
@@ -43,7 +41,7 @@ type events func(w http.ResponseWriter)
 type keyWatch struct {
 	key   client.Key
 	batch *pb.Batch
-	after uint64
+	after seq.Seq
 	wait  time.Duration
 }
 
@@ -76,9 +74,11 @@ func readWatch(r *http.Request) (q keyWatch, err error) {
 		return q, err
 	}
 	if text := given.Get("after"); text != "" {
-		if q.after, err = number("after", text); err != nil {
+		after, err := number("after", text)
+		if err != nil {
 			return q, err
 		}
+		q.after = seq.Seq(after)
 	}
 	q.wait = defaultWatchWait
 	if text := given.Get("wait"); text != "" {
@@ -117,7 +117,7 @@ func (f *front) watch(r *http.Request) (any, error) {
 
 // begin watches the key.
 func (f *front) begin(q keyWatch) (callerWatch, error) {
-	w := f.watches.open(nil)
+	w := f.admitted.watches.open(nil)
 	err := w.add(q.key, 0)
 	if err != nil {
 		w.Close()
@@ -127,54 +127,18 @@ func (f *front) begin(q keyWatch) (callerWatch, error) {
 
 // poll is the long poll.
 func (f *front) poll(ctx context.Context, q keyWatch) (any, error) {
-	w, err := f.begin(q)
+	within := min(q.wait, line.LongestWait)
+	m, err := f.admitted.waitIn(ctx, q.key, q.after, within, f.leaving)
 	if err != nil {
 		return nil, err
 	}
-	defer w.Close()
-	within := min(q.wait, longestWatchWait)
-	// The present is waited for as long as any call waits.
-	present, cancel := context.WithTimeout(ctx, f.timeout)
-	u, err := w.wait(present, f.leaving)
-	cancel()
-	if err != nil {
-		return nil, err
-	}
-	if err := f.checkAfter(ctx, q, u); err != nil {
-		return nil, err
-	}
-	waiting, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	for uint64(u.Seq) <= q.after {
-		next, err := w.wait(waiting, f.leaving)
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		u = next
-	}
-	out := watchAnswerOf(u)
+	out := watchAnswerOf(m)
 	out.Wait = within.Milliseconds()
 	return out, nil
 }
 
-func watchAnswerOf(u client.Update) watchAnswer {
-	return watchAnswer{Last: uint64(u.Last), Mark: uint64(u.Seq), Fence: uint64(u.Fence), Unsure: unknownMs(u.KnownIn)}
-}
-
-// checkAfter refuses a number that the key has not reached. The caller may know a newer number than the router
-// was told, so the owner is asked.
-func (f *front) checkAfter(ctx context.Context, q keyWatch, u client.Update) error {
-	if q.after <= uint64(u.Last) {
-		return nil
-	}
-	now, err := f.current(ctx, proto.CloneOf(q.batch))
-	if err != nil || q.after <= now.Values[0] {
-		return err
-	}
-	return badArgument(fmt.Sprintf("query parameter after: %d, and the last number of %v is %d: expected at most that", q.after, q.key, now.Values[0]))
+func watchAnswerOf(m client.Mark) watchAnswer {
+	return watchAnswer{Last: uint64(m.Last), Mark: uint64(m.Seq), Fence: uint64(m.Fence), Unsure: unknownMs(m.KnownIn)}
 }
 
 // sendEvents sends the present and each change, until the caller leaves.
@@ -202,7 +166,7 @@ func (f *front) sendEvents(to http.ResponseWriter, r *http.Request, w callerWatc
 			send("event: error\ndata: " + jsonText(what) + "\n\n")
 			return
 		default:
-			ok = send("event: mark\ndata: " + jsonText(watchAnswerOf(u)) + "\n\n")
+			ok = send("event: mark\ndata: " + jsonText(watchAnswerOf(u.Mark)) + "\n\n")
 		}
 	}
 }

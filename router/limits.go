@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -77,7 +78,12 @@ const maxOpen = 2 * DefaultMaxInWork / gate.CallCost
 // and HTTP calls for snowflake IDs and segments.
 type admitted struct {
 	*client.Client
-	door admission
+	door    admission
+	watches *watches
+}
+
+func newAdmitted(sdk *client.Client, inWork *gate.Admission) admitted {
+	return admitted{sdk, newDoor(sdk, inWork), newWatches(sdk)}
 }
 
 // Take implements line.Numbers.
@@ -142,6 +148,11 @@ func (a admitted) Marks(ctx context.Context, space string, uids []seq.UID) ([]cl
 		keys[i] = client.Key{Space: space, UID: uid}
 	}
 	return a.Client.Marks(ctx, keys...)
+}
+
+// Wait implements line.Numbers.
+func (a admitted) Wait(ctx context.Context, key client.Key, after seq.Seq, within time.Duration) (client.Mark, error) {
+	return a.waitIn(ctx, key, after, within, nil)
 }
 
 // Begin implements line.Numbers.

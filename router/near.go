@@ -63,7 +63,7 @@ func NewRESP(cfg Config, near calls.Local) (*RESP, error) {
 	}
 	cfg.TLS.WarnExposed(cfg.Logger, lis.Addr().String())
 	r := &RESP{cfg: cfg, lis: lis, sdk: sdk}
-	r.srv = line.New(resp.New(), nearFirst{admitted{sdk, newDoor(sdk, gate.NewAdmission(DefaultMaxInWork))}, near}, cfg.Logger)
+	r.srv = line.New(resp.New(), nearFirst{newAdmitted(sdk, gate.NewAdmission(DefaultMaxInWork)), near}, cfg.Logger)
 	r.srv.CountRefused(cfg.Refused)
 	r.srv.SetLimits(line.Limits{MaxConns: cfg.RESPMaxConns, MaxPipeline: cfg.RESPMaxPipeline})
 	return r, nil

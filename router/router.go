@@ -108,7 +108,8 @@ func New(cfg Config) (*Router, error) {
 		append(cfg.Traces.ServerOptions(), r.calls.Options()...)...)
 	cfg.TLS.WarnExposed(cfg.Logger, r.addrs()...)
 	r.inWork = gate.NewAdmission(DefaultMaxInWork)
-	r.resp = line.New(resp.New(), admitted{r.sdk, newDoor(r.sdk, r.inWork)}, cfg.Logger)
+	calls := newAdmitted(r.sdk, r.inWork)
+	r.resp = line.New(resp.New(), calls, cfg.Logger)
 	r.resp.Authorize(cfg.Guard, cfg.TLS.Evidence)
 	r.resp.CountRefused(cfg.Refused)
 	r.resp.Share(r.budget)
@@ -116,7 +117,7 @@ func New(cfg Config) (*Router, error) {
 		r.unlisten()
 		return nil, errors.Join(err, r.sdk.Close())
 	}
-	r.services = servicesOf(r.sdk, r.inWork, r.leaving)
+	r.services = servicesOf(calls, r.leaving)
 	r.services.ids.guard, r.services.seqs.zone = cfg.Guard, cfg.Zone
 	r.services.register(r.srv)
 	pb.RegisterRouterServer(r.srv, statusServer{cfg: &r.cfg})
@@ -136,7 +137,7 @@ func alone(traced func(context.Context) bool) func(context.Context) bool {
 // callers that bring a network of their own. It takes as much work in as a router without
 // limits of its own, and never leaves; the client stays the caller's to close.
 func Register(to grpc.ServiceRegistrar, sdk *client.Client) {
-	servicesOf(sdk, gate.NewAdmission(DefaultMaxInWork), nil).register(to)
+	servicesOf(newAdmitted(sdk, gate.NewAdmission(DefaultMaxInWork)), nil).register(to)
 }
 
 // services are the methods that callers reach by gRPC and HTTP. They admit their calls, so
@@ -147,10 +148,9 @@ type services struct {
 	segs *segmentServer
 }
 
-func servicesOf(sdk *client.Client, inWork *gate.Admission, leaving <-chan struct{}) services {
-	a := admitted{sdk, newDoor(sdk, inWork)}
+func servicesOf(a admitted, leaving <-chan struct{}) services {
 	return services{
-		seqs: &server{sdk: sdk, door: a.door, leaving: leaving, watches: newWatches(sdk)},
+		seqs: &server{sdk: a.Client, door: a.door, leaving: leaving, watches: a.watches},
 		ids:  &snowflakeServer{sdk: a, any: pb.NewSnowflakeClient(a.Any())},
 		segs: &segmentServer{sdk: a, any: pb.NewSegmentClient(a.AnyOfRoot())},
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/seqsvr/seqsvr/router/line/linetest"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/kit/clienttest"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 func TestTicketsOverRESP(t *testing.T) {
@@ -42,6 +43,27 @@ func TestTicketsOverRESP(t *testing.T) {
 	if got := ask("SEQ.OPEN", "seq:7"); !strings.HasPrefix(got, "-ERR NO_TICKETS") {
 		t.Errorf("a space without tickets: got %s", got)
 	}
+	for command, want := range map[string]string{
+		"SEQ.WAIT seq:inbox/7 1 3600000": "*[:2 :0 :2 :0 :55000]",
+		"SEQ.WAIT seq:inbox/7 2 20":      "*[:2 :0 :2 :0 :20]",
+		"SEQ.WAIT seq:inbox/7 3 50000":   "-ERR BAD_ARGUMENT: bad argument: after is 3, and the last number of inbox/7 is 2",
+		"SEQ.WAIT seq:none/7 0 50000":    "-ERR UNKNOWN_SPACE",
+	} {
+		if got := ask(strings.Fields(command)...); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: got %s, want %s", command, got, want)
+		}
+	}
+	c.Send(linetest.Array("SEQ.WAIT", "seq:inbox/7", "2", "50000"))
+	harness.Until(t, "the wait", func() bool { return r.Watches() == 1 })
+	other := linetest.Dial(t, r.RESPAddr())
+	other.Want(":3", "INCR", "seq:inbox/7")
+	if got := c.Reply(); got != "*[:3 :0 :3 :0 :50000]" {
+		t.Errorf("a wait that a take ends: got %s", got)
+	}
+	c.Send(linetest.Array("SEQ.WAIT", "seq:inbox/7", "3", "50000"))
+	harness.Until(t, "the wait", func() bool { return r.Watches() == 1 })
+	_ = c.Conn.Close()
+	harness.Until(t, "the end of a wait whose caller left", func() bool { return r.Watches() == 0 })
 }
 
 func TestTicketsOverHTTP(t *testing.T) {

@@ -2,6 +2,8 @@ package router
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -238,6 +240,56 @@ func (w callerWatch) wait(ctx context.Context, leaving <-chan struct{}) (client.
 			return client.Update{}, seq.ErrShuttingDown
 		}
 	}
+}
+
+// waitIn returns the mark of a key once it is above a number, and after a time in any case. It fails if the key has
+// not reached the number, and when the router leaves.
+func (a admitted) waitIn(ctx context.Context, key client.Key, after seq.Seq, within time.Duration, leaving <-chan struct{}) (client.Mark, error) {
+	w := a.watches.open(nil)
+	defer w.Close()
+	if err := w.add(key, 0); err != nil {
+		return client.Mark{}, err
+	}
+	present, cancel := a.Caller().Within(ctx)
+	u, err := w.wait(present, leaving)
+	cancel()
+	if err == nil && after > u.Last {
+		err = a.reached(ctx, key, after)
+	}
+	waiting, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for err == nil && u.Seq <= after {
+		var next client.Update
+		if next, err = w.wait(waiting, leaving); err == nil {
+			u = next
+		} else if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			return u.Mark, nil
+		}
+	}
+	return u.Mark, err
+}
+
+// reached asks the owner of a key whether it has reached a number, which may be newer than what the router was told.
+func (a admitted) reached(ctx context.Context, key client.Key, after seq.Seq) error {
+	name, named := key.Name()
+	place, err := a.door.one(ctx, key.Space, key.UID, name)
+	if err != nil {
+		return err
+	}
+	defer place.Leave()
+	var now []client.Value
+	if named {
+		now, err = a.CurrentKeys(ctx, key.Space, []string{name})
+	} else {
+		now, err = a.Client.Current(ctx, key.Space, []seq.UID{key.UID})
+	}
+	if err == nil {
+		err = now[0].Err
+	}
+	if err == nil && after > now[0].Seq {
+		err = fmt.Errorf("%w: after is %d, and the last number of %v is %d: expected at most that", seq.ErrBadArgument, after, key, now[0].Seq)
+	}
+	return err
 }
 
 // Watches returns how many watches callers have.

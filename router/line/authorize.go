@@ -58,6 +58,9 @@ func (c *Conn) Authorize(o *Op) {
 		demand.Keys = 0 // Open was charged
 	case Read:
 		method = pb.Sequence_Current_FullMethodName
+	case Wait:
+		method = pb.Sequence_Watch_FullMethodName
+		demand = auth.Demand{Kind: auth.Space, Name: auth.SpaceName(o.Key.Space), Verb: auth.Read, Keys: 1}
 	case Mark:
 		method = pb.Sequence_Mark_FullMethodName
 	}

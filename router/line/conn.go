@@ -29,6 +29,8 @@ type Conn struct {
 	in  input
 	out []byte // replies
 	ops []Op   // requests in work
+	// held is a request that waits, and was read with others before it. If nil, there is none.
+	held *Op
 }
 
 // ErrNoGuard is the error of Authenticate if there is nothing to authenticate for.
@@ -81,9 +83,14 @@ func (c *Conn) Authenticate(name, token string) error {
 }
 
 // gather reads the requests that are complete, up to the last one, the limit, or as many as have
-// maxReplies; then there may be more. A request may bring several Ops, such as EXEC.
+// maxReplies; then there may be more. A request may bring several Ops, such as EXEC. A request that waits comes
+// alone.
 func (c *Conn) gather(limit int) (more bool, err error) {
 	ops, size := c.ops[:0], 0
+	if c.held != nil {
+		c.ops, c.held = append(ops, *c.held), nil
+		return true, nil
+	}
 	for len(ops) < limit && size < maxReplies && !c.quit {
 		n := len(ops)
 		var used int
@@ -96,6 +103,14 @@ func (c *Conn) gather(limit int) (more bool, err error) {
 			continue
 		}
 		c.heard()
+		if ops[n].waits() {
+			if n > 0 {
+				held := ops[n]
+				ops, c.held = ops[:n], &held
+			}
+			c.ops = ops
+			return true, nil
+		}
 		for i := range ops[n:] {
 			size += ops[n+i].room()
 		}
@@ -141,7 +156,7 @@ func (c *Conn) reply(begun time.Time) time.Time {
 	}
 	c.out = out
 	now := time.Now()
-	if len(c.ops) > 0 {
+	if len(c.ops) > 0 && !c.ops[0].waits() { // a wait takes the time that its caller wants
 		c.server.stats.took.Observe(now.Sub(begun))
 		c.server.stats.sizes.Add(uint64(len(c.ops)), 1)
 	}

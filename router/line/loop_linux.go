@@ -248,6 +248,7 @@ func (l *loop) known(c *looped) bool {
 // visit serves a connection, or leaves word for the goroutine that answers it.
 func (l *loop) visit(c *looped, news uint32) {
 	if c.state.Or(news)&busy != 0 {
+		c.hear()
 		return
 	}
 	c.state.And(^uint32(again))
@@ -311,6 +312,15 @@ func (l *loop) start(c *looped) {
 	c.started = l.now
 	c.state.Or(busy)
 	switch plain := c.sort(); {
+	case !plain && c.ops[0].waits():
+		var ctx context.Context
+		ctx, c.giveUp = context.WithCancelCause(l.s.lives)
+		c.hear()
+		go func(end context.CancelCauseFunc) {
+			run(ctx, l.s.from, c.ops)
+			end(nil)
+			c.answer()
+		}(c.giveUp)
 	case !plain:
 		go func() {
 			run(l.ctx, l.s.from, c.ops)

@@ -1,6 +1,7 @@
 package line
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -32,8 +33,17 @@ type looped struct {
 	fault   error     // of the protocol: nothing after it is read
 	dead    bool      // it takes no replies
 
+	giveUp context.CancelCauseFunc // the loop's own: ends the last request that waited; nil before the first
+
 	order stream.Order // what it takes of sequences
 	place Place        // the admission of order
+}
+
+// hear ends the wait of a connection that sends no more, or lost its seat.
+func (c *looped) hear() {
+	if c.giveUp != nil && c.state.Load()&(hung|evicted) != 0 {
+		c.giveUp(errLeft)
+	}
 }
 
 // sort puts the takes of a connection into its order; false if it wants something else too,

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/seqsvr/seqsvr/client"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // Kind is the demand of an Op on the cluster.
@@ -22,7 +23,11 @@ const (
 	Open                 // Count numbers of Key with a ticket
 	Done                 // the end of the ticket of Once
 	Mark                 // the marks of Keys
+	Wait                 // the mark of Key once it is above After of Once, or after Within
 )
+
+// LongestWait bounds the Within of a Wait. Many proxies end a request after a minute.
+const LongestWait = 55 * time.Second
 
 // Op is a request in work: first the demand, and then the answer. A request may have several.
 type Op struct {
@@ -31,7 +36,7 @@ type Op struct {
 	Name  string
 	Count uint32
 	Keys  []client.Key
-	Once  *Once // of TakeOnce, Lookup, Open, Done and Mark; of Take if both ends of the range are wanted
+	Once  *Once // of TakeOnce, Lookup, Open, Done, Mark and Wait; of Take if both ends of the range are wanted
 
 	Form  any    // the dialect's own, for the reply
 	Long  int    // bytes of the reply to a Local that is not short
@@ -51,8 +56,14 @@ type Once struct {
 	Life      time.Duration // of Open; if zero, the space's
 	Ticket    client.Ticket // what Open got; Done ends its First and ID
 	Cancelled bool          // of Done: the numbers will not be committed
-	Marks     []client.Mark // what Mark read
+	Marks     []client.Mark // what Mark or Wait read
+
+	After  seq.Seq       // of Wait
+	Within time.Duration // of Wait, at most LongestWait; if zero, it tells the present
 }
+
+// waits reports whether an Op may take long. The replies before it are sent first, and it is run alone.
+func (o *Op) waits() bool { return o.Kind == Wait && o.Once.Within > 0 }
 
 var opSize = int(unsafe.Sizeof(Op{}))
 

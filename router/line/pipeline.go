@@ -3,6 +3,8 @@ package line
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -25,6 +27,8 @@ type Numbers interface {
 	Open(ctx context.Context, key client.Key, n uint32, opts ...client.OpenOption) (*client.Ticket, error)
 	Done(ctx context.Context, key client.Key, first seq.Seq, ticket uint64, cancelled bool) error
 	Marks(ctx context.Context, space string, uids []seq.UID) ([]client.Mark, error)
+	// Wait returns the mark of a key once it is above a number, and after a time in any case.
+	Wait(ctx context.Context, key client.Key, after seq.Seq, within time.Duration) (client.Mark, error)
 
 	// Begin starts orders that were admitted one by one. The loop calls Admit, which must not block.
 	Begin(ctx context.Context, orders ...*stream.Order)
@@ -36,6 +40,12 @@ type Place interface{ Leave() }
 
 // maxParallel is the number of calls that a pipeline makes in parallel.
 const maxParallel = 16
+
+// errBehind ends the wait of a caller that sends so much behind it that its end might not be seen.
+var errBehind = fmt.Errorf("%w: more than %d bytes of commands came behind this one, which waits", seq.ErrOverloaded, freely)
+
+// errLeft ends the wait of a caller that left, or that sends no more.
+var errLeft = errors.New("the caller closed the connection, or its half of it")
 
 // errGone is an answer that lacks numbers; package client gives none such.
 var errGone = errors.New("answer is incomplete")
@@ -74,6 +84,8 @@ func run(ctx context.Context, from Numbers, ops []Op) {
 			plan.tickets(ops[i:end], class)
 		case Mark:
 			plan.marks(ops[i:end])
+		case Wait:
+			plan.waits(ops[i:end])
 		default:
 			plan.takes(ops[i:end])
 		}
@@ -304,6 +316,21 @@ func (p *plan) marks(ops []Op) {
 	for i := range ops {
 		if o := &ops[i]; o.Kind == Mark {
 			p.calls = append(p.calls, func(ctx context.Context) { o.mark(ctx, p.from) })
+		}
+	}
+}
+
+// waits waits for the marks of all ops. If ctx ends, its cause is their error.
+func (p *plan) waits(ops []Op) {
+	for i := range ops {
+		if o := &ops[i]; o.Kind == Wait {
+			p.calls = append(p.calls, func(ctx context.Context) {
+				m, err := p.from.Wait(ctx, o.Key, o.Once.After, o.Once.Within)
+				if err != nil && ctx.Err() != nil {
+					err = context.Cause(ctx)
+				}
+				o.Once.Marks, o.Err = []client.Mark{m}, err
+			})
 		}
 	}
 }

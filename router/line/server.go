@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/auth"
 	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // The Limits of a Server that is given none.
@@ -71,6 +73,10 @@ type Server struct {
 	seats       *gate.Seats
 	budget      *gate.Budget // of the buffers of all connections
 
+	// lives ends when the server begins to leave, and with it the requests that wait.
+	lives context.Context
+	end   context.CancelCauseFunc
+
 	loop *loop // serves connections without TLS; if nil, each connection has a goroutine
 
 	mu      sync.Mutex        // guards all below
@@ -105,6 +111,7 @@ func (s *Server) Serve(ctx context.Context, lis net.Listener, bound time.Duratio
 	work, abort := context.WithCancel(context.Background())
 	defer abort()
 	defer context.AfterFunc(ctx, func() { _ = lis.Close() })()
+	s.lives, s.end = context.WithCancelCause(work)
 	var failed error
 	if s.loop, failed = newLoop(work, s); failed != nil {
 		_ = lis.Close()
@@ -197,6 +204,7 @@ func (s *Server) leave(bound time.Duration, abort context.CancelFunc) {
 		_ = c.SetReadDeadline(time.Unix(1, 0))
 	}
 	s.mu.Unlock()
+	s.end(seq.ErrShuttingDown)
 	if s.loop != nil {
 		s.loop.stop(leaving)
 	}
@@ -255,7 +263,12 @@ func (s *Server) serve(ctx context.Context, nc net.Conn, c *Conn) {
 			}
 			if len(c.ops) > 0 {
 				begun := time.Now()
-				run(ctx, s.from, c.ops)
+				if c.ops[0].waits() {
+					s.hold(nc, c)
+					waiting = false
+				} else {
+					run(ctx, s.from, c.ops)
+				}
 				c.reply(begun)
 			}
 			if err != nil {
@@ -266,6 +279,30 @@ func (s *Server) serve(ctx context.Context, nc net.Conn, c *Conn) {
 			}
 		}
 	}
+}
+
+// hold runs a request that waits, and goes on reading for as long as small requests fit, to see the caller leave.
+func (s *Server) hold(nc net.Conn, c *Conn) {
+	ctx, end := context.WithCancelCause(s.lives)
+	defer end(nil)
+	s.until(nc, time.Time{})
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		for len(c.in.unread()) < freely {
+			n, err := nc.Read(c.in.room(true))
+			c.in.fill(n)
+			if err != nil {
+				if !errors.Is(err, os.ErrDeadlineExceeded) {
+					end(errLeft)
+				}
+				return
+			}
+		}
+		end(errBehind)
+	})
+	run(ctx, s.from, c.ops)
+	_ = nc.SetReadDeadline(time.Unix(1, 0))
+	reading.Wait()
 }
 
 // within bounds the reads to come. A Server that leaves has ended them already.

@@ -2,6 +2,18 @@ package main
 
 // watchMutants break what watchers rely on.
 var watchMutants = []mutant{
+	{rule: "watch-wait", name: "replies before SEQ.WAIT come after it", file: "router/line/conn.go", in: []string{"router/line/resp"}, edits: []edit{
+		{"		if ops[n].waits() {\n", "		if false {\n"}}},
+	{rule: "watch-wait", name: "a wait goes on for a caller that left", file: "router/line/looped_linux.go", in: []string{"router/line/resp"}, edits: []edit{
+		{"		c.giveUp(errLeft)\n", ""}}},
+	{rule: "watch-wait", name: "a wait goes on for a caller that left before it began", file: "router/line/loop_linux.go", in: []string{"router/line/resp"}, edits: []edit{
+		{"context.WithCancelCause(l.s.lives)\n		c.hear()\n", "context.WithCancelCause(l.s.lives)\n"}}},
+	{rule: "watch-wait", name: "a wait goes on for a caller of TLS that left", file: "router/line/server.go", in: []string{"router/line/resp"}, edits: []edit{
+		{"					end(errLeft)\n", ""}}},
+	{rule: "watch-wait", name: "a server that leaves waits for waits", file: "router/line/server.go", in: []string{"router/line/resp"}, edits: []edit{
+		{"	s.end(seq.ErrShuttingDown)\n", ""}}},
+	{rule: "watch-wait", name: "EXEC holds its connection", file: "router/line/resp/transaction.go", in: []string{"router/line/resp"}, edits: []edit{
+		{"		o.Once.Within = 0 //", "		o.Once.Within-- //"}}},
 	{rule: "watch-subscribe", name: "a watch does not begin with the present", file: "internal/base/watch/watch.go", in: []string{"internal/base/watch"}, edits: []edit{
 		{"	k.of[key] = e\n	w.mark(e)\n", "	k.of[key] = e\n"}}},
 	{rule: "watch-subscribe", name: "a watch reads before it is subscribed", file: "allocsvr/section/watch.go", in: []string{"allocsvr/section"}, edits: []edit{
@@ -61,12 +73,12 @@ var watchMutants = []mutant{
 	{rule: "watch-shared", name: "a router does not ask again for a key that could not be watched", file: "router/watch.go", in: []string{"router"}, edits: []edit{
 		{"asked && (have == nil || !have.Ended) {", "asked && (have == nil || have != nil) {"},
 		{"			s.keys.Drop(e)\n", ""}}},
-	{rule: "watch-wait", name: "a long poll ends below its mark", file: "router/http_watch.go", in: []string{"router"}, edits: []edit{
-		{"	for uint64(u.Seq) <= q.after {\n", "	for uint64(u.Seq) < q.after {\n"}}},
+	{rule: "watch-wait", name: "a long poll ends below its mark", file: "router/watch.go", in: []string{"router"}, edits: []edit{
+		{"	for err == nil && u.Seq <= after {\n", "	for err == nil && u.Seq < after {\n"}}},
 	{rule: "watch-wait", name: "a long poll waits for as long as it is asked to", file: "router/http_watch.go", in: []string{"router"}, edits: []edit{
-		{"within := min(q.wait, longestWatchWait)", "within := q.wait"}}},
-	{rule: "watch-wait", name: "a long poll waits for numbers after one that does not exist", file: "router/http_watch.go", in: []string{"router"}, edits: []edit{
-		{"	if q.after <= uint64(u.Last) {\n", "	if true {\n"}}},
+		{"within := min(q.wait, line.LongestWait)", "within := q.wait"}}},
+	{rule: "watch-wait", name: "a long poll waits for numbers after one that does not exist", file: "router/watch.go", in: []string{"router"}, edits: []edit{
+		{"err == nil && after > now[0].Seq", "false"}}},
 	{rule: "watch-grants", name: "a long poll needs no grant", file: "router/http_watch.go", in: []string{"tests/secure"}, edits: []edit{
 		{"	if err := f.mayWatch(r.Context(), &pb.WatchRequest{Add: []*pb.Batch{q.batch}}); err != nil {\n		return nil, err\n	}\n", ""}}},
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seqsvr/seqsvr/client"
@@ -16,6 +17,8 @@ import (
 
 // Counters are Numbers in memory, which count the calls.
 type Counters struct {
+	waits atomic.Int64
+
 	mu    sync.Mutex // guards all below
 	seqs  map[client.Key]uint64
 	tags  map[string]uint64
@@ -246,3 +249,31 @@ func (c *Counters) Marks(_ context.Context, space string, uids []seq.UID) ([]cli
 	}
 	return out, nil
 }
+
+// Wait implements line.Numbers. It looks again all the time.
+func (c *Counters) Wait(ctx context.Context, key client.Key, after seq.Seq, within time.Duration) (client.Mark, error) {
+	c.waits.Add(1)
+	defer c.waits.Add(-1)
+	over := time.After(within)
+	for {
+		m, err := c.Marks(ctx, key.Space, []seq.UID{key.UID})
+		switch {
+		case err != nil:
+			return client.Mark{}, err
+		case m[0].Err != nil || m[0].Seq > after:
+			return m[0], m[0].Err
+		case after > m[0].Last:
+			return client.Mark{}, fmt.Errorf("%w: after is %d", seq.ErrBadArgument, after)
+		}
+		select {
+		case <-ctx.Done():
+			return client.Mark{}, ctx.Err()
+		case <-over:
+			return m[0], nil
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// Waits returns how many calls of Wait have no answer yet.
+func (c *Counters) Waits() int { return int(c.waits.Load()) }

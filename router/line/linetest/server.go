@@ -33,6 +33,9 @@ func (w wrapped) Accept() (net.Conn, error) {
 	return struct{ net.Conn }{c}, nil
 }
 
+// Wrapped returns a listener to whose connections a Server gives a goroutine each.
+func Wrapped(lis net.Listener) net.Listener { return wrapped{lis} }
+
 // EachWay runs a test on a Server with a loop, and on one with a goroutine for each connection. change
 // may set it up before it serves.
 func EachWay(t *testing.T, dialect func() line.Dialect, from func() line.Numbers, change func(*line.Server), test func(t *testing.T, s *line.Server, addr string, stop func())) {
@@ -44,7 +47,7 @@ func EachWay(t *testing.T, dialect func() line.Dialect, from func() line.Numbers
 			}
 			addr := lis.Addr().String()
 			if way == "goroutines" {
-				lis = wrapped{lis}
+				lis = Wrapped(lis)
 			}
 			s := line.New(dialect(), from(), nil)
 			change(s)

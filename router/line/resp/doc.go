@@ -16,6 +16,10 @@
 //	                         will not be
 //	SEQ.MARK seq:inbox/42 ... for each key mark, fence, last number, and the ms for which
 //	                         the mark is not known, when mark and fence are nil
+//	SEQ.WAIT seq:inbox/42 after ms
+//	                         waits until the mark is above after, for ms at the most: mark,
+//	                         fence, last number, the ms for which the mark is not known, and
+//	                         the ms that held, which are 55000 at the most and 0 in a MULTI
 //	GET seq:42, MGET ...     the last number handed out, or a bound above it after a
 //	                         takeover; nil if there was none
 //	INCR tag:orders          the next number of a segment tag; INCRBY for many

@@ -15,6 +15,7 @@ import (
 var (
 	errOpen = errors.New("syntax error, expected SEQ.OPEN seq:SPACE/UID [COUNT n] [LIFE ms] [ID id [SENT unix_ms]]")
 	errLife = errors.New("LIFE must be 1 to " + strconv.Itoa(int(seq.MaxTickets.Milliseconds())) + " ms")
+	errWait = errors.New("SEQ.WAIT takes a number and the ms to wait until the mark is above it, expected SEQ.WAIT seq:SPACE/UID after ms")
 	errEnd  = errors.New("SEQ.DONE and SEQ.CANCEL take the first number and the ticket as SEQ.OPEN gave them")
 )
 
@@ -76,6 +77,22 @@ func seqMark(_ *session, args []string) line.Op {
 	return o
 }
 
+// seqWait reads SEQ.WAIT, whose answer has what SEQ.MARK says of the key, and the bound of the wait in milliseconds.
+func seqWait(_ *session, args []string) line.Op {
+	o := line.Op{Kind: line.Wait, Long: markReply, Once: new(line.Once), Form: form(waited)}
+	if err := ofKey(&o, args[0]); err != nil {
+		return failed(err)
+	}
+	after, err1 := strconv.ParseUint(args[1], 10, 64)
+	ms, err2 := strconv.ParseUint(args[2], 10, 64)
+	if err1 != nil || err2 != nil {
+		return failed(errWait)
+	}
+	o.Once.After = seq.Seq(after)
+	o.Once.Within = time.Duration(min(ms, uint64(line.LongestWait.Milliseconds()))) * time.Millisecond
+	return o
+}
+
 // form writes the answer of a command of this file.
 type form func(w *writer, o *line.Once)
 
@@ -91,14 +108,25 @@ func marked(w *writer, o *line.Once) {
 	w.array(len(o.Marks))
 	for _, m := range o.Marks {
 		w.array(4)
-		if m.KnownIn > 0 {
-			w.null()
-			w.null()
-		} else {
-			w.integer(uint64(m.Seq))
-			w.integer(uint64(m.Fence))
-		}
-		w.integer(uint64(m.Last))
-		w.integer(uint64((m.KnownIn + time.Millisecond - 1) / time.Millisecond))
+		w.mark(m)
 	}
+}
+
+func waited(w *writer, o *line.Once) {
+	w.array(5)
+	w.mark(o.Marks[0])
+	w.integer(uint64(o.Within.Milliseconds()))
+}
+
+// mark writes the four fields of a mark.
+func (w *writer) mark(m client.Mark) {
+	if m.KnownIn > 0 {
+		w.null()
+		w.null()
+	} else {
+		w.integer(uint64(m.Seq))
+		w.integer(uint64(m.Fence))
+	}
+	w.integer(uint64(m.Last))
+	w.integer(uint64((m.KnownIn + time.Millisecond - 1) / time.Millisecond))
 }

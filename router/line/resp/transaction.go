@@ -67,6 +67,9 @@ func (s *session) queue(o line.Op, args [][]byte) line.Op {
 	}
 	switch {
 	case o.Err != nil:
+	case o.Kind == line.Wait && o.Once.Within > 0:
+		o.Once.Within = 0 // EXEC holds no connection, as in Redis
+		return s.queue(o, args)
 	case s.tx.size+size > seq.MaxBatch:
 		o = line.Op{Err: errLongTx, Tally: o.Tally}
 	case s.d.queued.Add(int64(size)) > maxQueued:
