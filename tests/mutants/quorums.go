@@ -46,6 +46,10 @@ var quorumMutants = []mutant{
 		{"	few = few && v.cfg.W < v.cfg.N\n", "	few = false\n"}}},
 	{rule: "looks-ask-w", name: "a look does not learn how long stores take", file: "quorum/group.go", in: []string{"quorum"}, edits: []edit{
 		{"				v.nearest.answered(a.at.Sub(begun))\n", "				_ = begun\n"}}},
+	{rule: "batches-go-once", name: "a batch is in two messages", file: "allocsvr/logs/log.go", in: []string{"allocsvr/logs"}, edits: []edit{
+		{"	if g.flight.sent || g.flight.over {\n", "	if g.flight.over {\n"}}},
+	{rule: "batches-go-once", name: "a section waits for another's batch", file: "allocsvr/logs/logs.go", in: []string{"allocsvr/logs"}, edits: []edit{
+		{"	messages = 2\n", "	messages = 1\n"}}},
 	{rule: "later-payload-is-merged", name: "of two payloads under one epoch the earlier one is kept",
 		file: "quorum/state.go", in: []string{"quorum"}, edits: []edit{
 			{" || c == 0 && a.PayloadMax < b.PayloadMax {", " {"}}},
