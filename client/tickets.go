@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/seqsvr/seqsvr/internal/sdk/call"
@@ -72,33 +71,16 @@ func (t *Ticket) open(ctx context.Context, n uint32, opts []OpenOption) error {
 	if err != nil {
 		return err
 	}
-	err = t.calls.AskOwner(ctx, t.key, func(ctx context.Context, a *call.Attempt) error {
-		req := &pb.OpenRequest{Space: a.Space.Name, Id: &pb.OpenRequest_Uid{Uid: uint64(t.key.UID)}, Count: n, LifeMs: o.life, RouteVersion: a.Version}
-		if name, ok := t.key.Name(); ok {
-			req.Id = &pb.OpenRequest_Key{Key: name}
-		}
-		if once != nil {
-			req.RequestId, req.FirstSentMs = once.ID, once.Sent
-		}
-		sent := time.Now()
-		reply, err := a.Server.RPC.Open(ctx, req)
-		if err != nil {
-			return err
-		}
-		a.Server.Heard(reply.GetRouteVersion(), reply.GetRoutes())
-		got := stream.CheckRange(reply.GetFirst(), reply.GetLast(), n, false)
-		if got.Err == nil && (reply.GetTicket() == 0 || reply.GetLifeMs() == 0) {
-			got.Err = fmt.Errorf("%w: no ticket", stream.ErrMalformed)
-		}
-		t.First, t.Last, t.ID, t.Replayed = got.First, got.Last, reply.GetTicket(), reply.GetReplayed()
-		t.Life = time.Duration(min(reply.GetLifeMs(), math.MaxInt32)) * time.Millisecond
-		t.Deadline = sent.Add(t.Life)
-		return got.Err
-	})
-	if err == nil && time.Until(t.Deadline) <= 0 {
-		err = fmt.Errorf("%w: it came %v after its deadline", seq.ErrTicketEnded, -time.Until(t.Deadline))
+	got, sent, err := t.calls.Open(ctx, t.key, n, o.life, once)
+	if err != nil {
+		return err
 	}
-	return err
+	t.First, t.Last, t.ID, t.Replayed = seq.Seq(got.First), seq.Seq(got.Last), got.Ticket, got.Replayed
+	t.Life = got.Life()
+	if t.Deadline = sent.Add(t.Life); time.Until(t.Deadline) <= 0 {
+		return fmt.Errorf("%w: it came %v after its deadline", seq.ErrTicketEnded, -time.Until(t.Deadline))
+	}
+	return nil
 }
 
 // once returns what all attempts of an Open repeat in an exact space, nil in another.

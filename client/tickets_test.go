@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -119,5 +120,126 @@ func TestTicketsAreRefusedByName(t *testing.T) {
 		if !errors.Is(row.got, row.want) {
 			t.Errorf("%s: got %v, want %v", name, row.got, row.want)
 		}
+	}
+}
+
+func TestTicketsOfManyCallersTravelTogether(t *testing.T) {
+	cluster, c := inbox(t)
+	const callers, rounds = 64, 20
+	var taken [callers][rounds]seq.Seq
+	var all sync.WaitGroup
+	for i := range callers {
+		all.Go(func() {
+			key := client.Key{Space: "inbox", UID: seq.UID(i % 8)}
+			if i%8 == 7 {
+				key = client.StringKey("inbox", "room")
+			}
+			for k := range rounds {
+				n := uint32(1 + k%2)
+				got, err := c.Open(bounded(t), key, n)
+				if err != nil || got.Last != got.First+seq.Seq(n)-1 || got.Life != 2*time.Second {
+					t.Errorf("got %+v, %v", got, err)
+					return
+				}
+				end := got.Done
+				if k%3 == 0 {
+					end = got.Cancel
+				}
+				if err := end(bounded(t)); err != nil {
+					t.Errorf("%v: %v", got.First, err)
+				}
+				taken[i][k] = got.First
+			}
+		})
+	}
+	all.Wait()
+	seen := map[[2]uint64]bool{}
+	for i := range taken {
+		for k, n := range taken[i] {
+			at := [2]uint64{uint64(i % 8), uint64(n)}
+			if seen[at] || k > 0 && n <= taken[i][k-1] {
+				t.Errorf("caller %d got %d after %v", i, n, taken[i][:k])
+			}
+			seen[at] = true
+		}
+	}
+	for i := range 7 {
+		marked(t, c, client.Key{Space: "inbox", UID: seq.UID(i)}, client.Mark{Seq: 240, Last: 240})
+	}
+	var messages, calls int64
+	for _, n := range cluster.Nodes {
+		messages, calls = messages+n.Together.Load(), calls+n.Calls.Load()
+	}
+	if messages > callers*rounds || messages == 0 {
+		t.Errorf("%d messages for %d calls", messages, 2*callers*rounds)
+	}
+	if calls > callers*rounds/2 {
+		t.Errorf("%d unary calls", calls)
+	}
+}
+
+func TestTicketsOfAServerThatTakesNoOthersGoByThemselves(t *testing.T) {
+	cluster, c := inbox(t)
+	turn := func(want seq.Seq) {
+		t.Helper()
+		got, err := c.Open(bounded(t), client.Key{Space: "inbox", UID: 7}, 1)
+		if err != nil || got.First != want {
+			t.Fatalf("got %+v, %v, want %d", got, err, want)
+		}
+		if err := got.Done(bounded(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	together := func() (n int64) {
+		for _, node := range cluster.Nodes {
+			n += node.Together.Load()
+		}
+		return n
+	}
+	for _, n := range cluster.Nodes {
+		n.Older(true)
+	}
+	for i := range seq.Seq(5) {
+		turn(1 + i)
+	}
+	if n := together(); n == 0 || n > 4 {
+		t.Errorf("a server of before was asked %d times by a stream, want once a stream", n)
+	}
+	before := together()
+	for _, n := range cluster.Nodes { // it is upgraded
+		n.Kill()
+		n.Older(false)
+		n.Restart()
+	}
+	for i := range seq.Seq(20) {
+		if _, err := c.Next(bounded(t), client.Key{Space: "inbox", UID: 7}); err != nil { // the streams open again
+			t.Fatal(err)
+		}
+		turn(7 + 2*i)
+	}
+	if n := together() - before; n < 20 {
+		t.Errorf("the server of now was asked %d times by a stream for 40 calls", n)
+	}
+}
+
+func TestACallWithATicketWhoseAnswerIsLostIsRepeated(t *testing.T) {
+	cluster := clienttest.Start(t, 1, seq.Space{Name: "inbox", Sections: 8, Tickets: time.Minute})
+	c := dial(t, cluster, client.Config{AttemptTimeout: 100 * time.Millisecond})
+	key := client.Key{Space: "inbox", UID: 7}
+	first, err := c.Open(bounded(t), key, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster.Nodes[0].Lose(1)
+	second, err := c.Open(bounded(t), key, 1)
+	if err != nil || second.First != 3 {
+		t.Fatalf("an Open whose answer was lost: got %+v, %v, want 3", second, err)
+	}
+	cluster.Nodes[0].Lose(1)
+	if err := first.Done(bounded(t)); !errors.Is(err, seq.ErrTicketEnded) {
+		t.Errorf("a Done whose answer was lost: got %v, want ErrTicketEnded", err)
+	}
+	if err := second.Done(bounded(t)); err != nil {
+		t.Error(err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/seqsvr/seqsvr/allocsvr/section"
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/internal/base/version"
+	"github.com/seqsvr/seqsvr/internal/base/watch"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	"github.com/seqsvr/seqsvr/membership"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -78,6 +79,7 @@ func (s *Admin) Status(ctx context.Context, req *pb.StatusRequest) (*pb.StatusRe
 	m := s.Sections.Memory()
 	reply.UidMemoryBytes, reply.UidMemoryBudget, reply.FoldedBlocks, reply.UidsRefused = m.Used, m.Budget, m.Folded, m.Refused
 	reply.Refused = s.Refused.RecentToProto()
+	reply.Reading = readingToProto(s.Sections.Reading())
 	if t != nil {
 		reply.Frozen, reply.SectionsOneZone = t.Frozen, uint32(t.Together())
 	}
@@ -110,6 +112,20 @@ func (s *Admin) Status(ctx context.Context, req *pb.StatusRequest) (*pb.StatusRe
 		reply.Members = s.members(t, holdings{})
 	}
 	return reply, nil
+}
+
+func readingToProto(r section.Reading) *pb.Reading {
+	out := &pb.Reading{
+		Tickets: uint64(r.Tickets), MostTickets: section.MostTickets, Watches: uint64(r.Watches), Keys: uint64(r.Keys), MostKeys: watch.MostOfNode,
+		LatelyMs: uint64(r.Lately.Milliseconds()), Opened: r.Opened, Expired: r.Expired,
+	}
+	for _, of := range r.Spaces {
+		if of.Space.Tickets > 0 || of.Watched > 0 {
+			out.Spaces = append(out.Spaces, &pb.SpaceReading{Space: of.Space.Name, Tickets: uint64(of.Open), OldestMs: uint64(of.Oldest.Milliseconds()),
+				Expired: of.Expired, Keys: uint64(of.Watched)})
+		}
+	}
+	return out
 }
 
 // holdings is which session owns what by the stores.

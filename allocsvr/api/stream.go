@@ -52,6 +52,8 @@ func (s *Sequence) Stream(stream grpc.BidiStreamingServer[pb.StreamRequest, pb.S
 			err = t.takes(ctx, req, call.Next)
 		case *pb.StreamRequest_Current:
 			err = t.reads(ctx, req, call.Current)
+		case *pb.StreamRequest_Tickets:
+			err = t.tickets(ctx, req, call.Tickets)
 		default:
 			err = t.fails(req, fmt.Errorf("%w: a call of no known kind", seq.ErrBadArgument))
 		}
@@ -109,6 +111,22 @@ func (t *sequenceStream) reads(ctx context.Context, req *pb.StreamRequest, curre
 			return t.fails(req, err)
 		}
 		return t.out.send(&pb.StreamReply{Id: req.Id, Result: &pb.StreamReply_Current{Current: reply}})
+	})
+	return nil
+}
+
+// tickets opens and ends tickets, which may wait for a step or a quorum.
+func (t *sequenceStream) tickets(ctx context.Context, req *pb.StreamRequest, call *pb.TicketsRequest) error {
+	place, err := t.admit(ctx, loadOf(call))
+	if err != nil {
+		return t.fails(req, err)
+	}
+	t.wait(ctx, req, place, func(ctx context.Context) error {
+		reply, err := t.s.tickets(ctx, t.hashes, call)
+		if err != nil {
+			return t.fails(req, err)
+		}
+		return t.out.send(&pb.StreamReply{Id: req.Id, Result: &pb.StreamReply_Tickets{Tickets: reply}})
 	})
 	return nil
 }

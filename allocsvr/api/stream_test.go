@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -17,7 +18,12 @@ import (
 // twoSections owns section 0; section 1 is being acquired. uids are one of each.
 func twoSections(t *testing.T) (s *service, uids []uint64) {
 	t.Helper()
-	s = serving(t, seq.Space{Name: "user", Sections: 2, Step: ownerStep}, nil)
+	return twoSectionsOf(t, seq.Space{Name: "user", Sections: 2, Step: ownerStep})
+}
+
+func twoSectionsOf(t *testing.T, space seq.Space) (s *service, uids []uint64) {
+	t.Helper()
+	s = serving(t, space, nil)
 	s.own(0, ownerStep)
 	s.Sections.Section(1).Begin()
 	uids = make([]uint64, 2)
@@ -153,5 +159,46 @@ func TestCallsThatCannotBeServedAreRefusedAboveTheLimit(t *testing.T) {
 	harness.Until(t, "nothing in work", func() bool { return s.Limits.inWork.InWork() == 0 })
 	if _, err := client.Next(t.Context(), one); err != nil {
 		t.Errorf("after the load: %v", err)
+	}
+}
+
+// A message with tickets of a section that is on its way does nothing for its batch, and no more for others.
+func TestTicketsOfAStreamDoNotWaitForASection(t *testing.T) {
+	s, uids := twoSectionsOf(t, seq.Space{Name: "user", Sections: 2, Step: ownerStep, Tickets: time.Minute})
+	_, stream := opened(t, s.Sequence)
+	ask := func(call *pb.TicketsRequest) *pb.StreamReply {
+		send(t, stream, &pb.StreamRequest{Id: 7, TimeoutMs: uint32(patient.Milliseconds()), Call: &pb.StreamRequest_Tickets{Tickets: call}})
+		return recv(t, stream)
+	}
+	keys := func(uids ...uint64) *pb.Batch { return &pb.Batch{Uids: uids} }
+	got := ask(&pb.TicketsRequest{Opens: []*pb.OpenBatch{{Keys: keys(uids[0], uids[0])}, {Keys: keys(uids...)}, {Keys: keys(uids[0]), LifeMs: 1 << 40}, {Keys: &pb.Batch{Space: "none", Uids: uids[:1]}}}}).GetTickets()
+	if len(got.GetOpens()) != 4 || got.Opens[0].Apart || !got.Opens[1].Apart || got.Opens[0].LifeMs != 60_000 {
+		t.Fatalf("got %v", got)
+	}
+	first := got.Opens[0]
+	if n := first.Numbers.First; len(n) != 2 || n[0] != 1 || n[1] != 2 || len(first.Numbers.Errors) != 0 {
+		t.Fatalf("got %v", first)
+	}
+	for i, want := range map[int]error{2: seq.ErrBadArgument, 3: seq.ErrUnknownSpace} {
+		if errs := got.Opens[i].GetNumbers().GetErrors(); len(errs) != 1 || !errors.Is(rpc.FromKeyError(errs[0]), want) {
+			t.Errorf("batch %d: got %v, want %v", i, got.Opens[i], want)
+		}
+	}
+	got = ask(&pb.TicketsRequest{Dones: []*pb.DoneBatch{
+		{Keys: keys(uids[0], uids[0], uids[0]), First: []uint64{2, 9, 1}, Tickets: []uint64{first.Tickets[1], 1, first.Tickets[0]}, Cancelled: []bool{true, false, false}},
+		{Keys: keys(uids...), First: []uint64{1, 1}, Tickets: []uint64{1, 1}},
+	}}).GetTickets()
+	if len(got.GetDones()) != 2 || got.Dones[0].Apart || !got.Dones[1].Apart || len(got.Dones[0].Errors) != 1 || got.Dones[0].Errors[0].Index != 1 {
+		t.Errorf("got %v", got)
+	}
+	for what, call := range map[string]*pb.TicketsRequest{
+		"nothing":                {},
+		"a ticket without a key": {Dones: []*pb.DoneBatch{{Keys: keys(uids[0]), First: []uint64{1, 1}, Tickets: []uint64{1, 1}}}},
+		"no ticket":              {Dones: []*pb.DoneBatch{{Keys: keys(uids[0]), First: []uint64{1}, Tickets: []uint64{0}}}},
+		"a batch of no keys":     {Opens: []*pb.OpenBatch{{Keys: keys(uids[0])}, {}}},
+	} {
+		if got := ask(call); got.GetError() == nil {
+			t.Errorf("%s: got %v, want an error", what, got)
+		}
 	}
 }

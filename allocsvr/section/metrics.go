@@ -46,6 +46,7 @@ const sampled = 8
 // stats are counted since the table was made.
 type stats struct {
 	numbers      []atomic.Uint64 // by space, in the mapping's order; room for all that there may be
+	expired      []atomic.Uint64 // tickets that their time ended, as numbers
 	steps, nacks atomic.Uint64
 
 	batches *telemetry.Histogram
@@ -53,7 +54,7 @@ type stats struct {
 }
 
 func newStats(spaces int) stats {
-	return stats{numbers: make([]atomic.Uint64, spaces), batches: telemetry.Sizes(), takes: telemetry.Durations()}
+	return stats{numbers: make([]atomic.Uint64, spaces), expired: make([]atomic.Uint64, spaces), batches: telemetry.Sizes(), takes: telemetry.Durations()}
 }
 
 // total returns the numbers of all spaces.
@@ -82,13 +83,7 @@ func (t *Taking) waits() {
 // observe counts what a batch has taken.
 func (t *Taking) observe() {
 	s := &t.table.stats
-	spaces := t.table.Mapping().Spaces
-	for i := range spaces {
-		if t.space == &spaces[i] {
-			s.numbers[i].Add(t.numbers)
-			break
-		}
-	}
+	s.numbers[t.table.indexOf(t.space)].Add(t.numbers)
 	if t.weight == 0 {
 		return
 	}

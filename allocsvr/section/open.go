@@ -126,6 +126,20 @@ func (t *Taking) revoke(i int, id uint64) {
 	}
 }
 
+// Away reports whether a request for some of the keys would wait until this node serves the section.
+func (t *Table) Away(space *seq.Space, keys seq.Counters) bool {
+	for _, place := range keys.Places {
+		c := t.Section(space.SectionOf(place))
+		c.mu.Lock()
+		away := c.state == Acquiring || c.state == Sealed
+		c.mu.Unlock()
+		if away {
+			return true
+		}
+	}
+	return false
+}
+
 // End ends tickets[i] of keys[i]. A fault is a seq.ErrTicketEnded where the ticket is not open.
 func (t *Table) End(ctx context.Context, space *seq.Space, keys seq.Counters, ended []Ticket) (faults []Fault) {
 	for i, uid := range keys.UIDs {
@@ -253,7 +267,10 @@ func (c *Section) beginTickets(t *Table) {
 	if c.book == nil {
 		c.book = tickets.New(&t.tickets, t.clock.Now(), c.space.Tickets)
 	}
-	c.book.Notify(c.moved)
+	c.book.Notify(func(uid uint64) {
+		t.stats.expired[t.indexOf(c.space)].Add(1)
+		c.moved(uid)
+	})
 	if c.log == nil { // else the log says so once it has read the section's copy
 		c.book.Begin(c.table.High(), nil)
 	}
@@ -286,23 +303,31 @@ func (t *Table) Tickets(id seq.SectionID) []byte {
 // expire ends tickets whose time is over, and tells watchers of what time changes, for as long as ctx lasts.
 func (t *Table) expire(ctx context.Context) {
 	for wake.Sleep(ctx, expireEvery) {
-		t.tick()
-		for _, s := range t.Mapping().Spaces {
-			if s.Tickets > 0 && t.tickets.Open.Load() > 0 {
-				t.expireIn(&s)
-			}
-		}
+		t.sweep()
 	}
 }
 
-// expireIn ends tickets of a space.
-func (t *Table) expireIn(s *seq.Space) {
+func (t *Table) sweep() {
+	spaces := t.Mapping().Spaces
+	open := make([]tickets.Census, len(spaces))
+	for i, s := range spaces {
+		if s.Tickets > 0 && t.tickets.Open.Load() > 0 {
+			open[i] = t.expireIn(&s)
+		}
+	}
+	t.reading.keep(open, t.tick(), t.ends())
+}
+
+// expireIn ends tickets of a space, and counts the others.
+func (t *Table) expireIn(s *seq.Space) (all tickets.Census) {
 	for id := s.First; id < s.First+seq.SectionID(s.Sections); id++ {
 		c := t.Section(id)
 		c.mu.Lock()
 		if c.state == Owned && c.book.Len() > 0 {
-			c.book.Expire(t.clock.Now())
+			of := c.book.Expire(t.clock.Now())
+			all.Open, all.Oldest = all.Open+of.Open, max(all.Oldest, of.Oldest)
 		}
 		c.mu.Unlock()
 	}
+	return all
 }

@@ -190,3 +190,40 @@ func TestAnOpenThatFailsLeavesNoTicket(t *testing.T) {
 		t.Errorf("%d numbers were taken for tickets that were refused", n)
 	}
 }
+
+func TestANodeTellsWhatItKeepsForReaders(t *testing.T) {
+	o := newInbox(t, "")
+	of := func() SpaceReading { return o.Reading().Spaces[0] }
+	o.sweep()
+	if got := o.Reading(); got.Tickets != 0 || of() != (SpaceReading{Space: o.c.space}) {
+		t.Errorf("nothing is open: %+v", got)
+	}
+	o.watch1()
+	first, id := o.open(3)
+	o.clock.Advance(100 * time.Millisecond)
+	o.open(1)
+	o.clock.Advance(50 * time.Millisecond)
+	o.sweep()
+	if got := of(); got.Open != 2 || got.Oldest != 150*time.Millisecond || got.Watched != 1 || got.Expired != 0 {
+		t.Errorf("two are open: %+v", got)
+	}
+	if err := o.done(first, id); err != nil {
+		t.Fatal(err)
+	}
+	o.sweep()
+	if got := of(); got.Open != 1 || got.Oldest != 50*time.Millisecond {
+		t.Errorf("one is open: %+v", got)
+	}
+	o.clock.Advance(tickets.Span(ticketLife))
+	o.sweep()
+	if got := o.Reading(); got.Tickets != 0 || got.Opened != 2 || got.Expired != 1 || got.Watches != 1 || got.Keys != 1 || got.Spaces[0].Expired != 1 || got.Spaces[0].Open != 0 || got.Spaces[0].Oldest != 0 {
+		t.Errorf("time ended one: %+v", got)
+	}
+	for range mostSamples + 1 {
+		o.clock.Advance(sampleEvery)
+		o.sweep()
+	}
+	if got := o.Reading(); got.Lately != (mostSamples-1)*sampleEvery || got.Opened != 0 || got.Expired != 0 || got.Spaces[0].Expired != 0 {
+		t.Errorf("it is long ago: %+v", got)
+	}
+}

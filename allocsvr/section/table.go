@@ -86,6 +86,7 @@ type Table struct {
 	raises  raiseBudget
 	tickets tickets.Stats
 	watches watches
+	reading reading
 }
 
 // New makes a Table that owns nothing. Errors: seq.ErrBadMapping.

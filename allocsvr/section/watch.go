@@ -218,15 +218,18 @@ func (w *Watch) readLogged(ctx context.Context, news []News, at []int) {
 }
 
 // tick marks keys for which time alone changes what is told: their lease has ended, their section is on its
-// way and nothing is known of it any more, or their marks became known.
-func (t *Table) tick() {
+// way and nothing is known of it any more, or their marks became known. It returns how many keys are watched, by
+// space.
+func (t *Table) tick() (watched []int) {
 	t.watches.mu.Lock()
 	in := slices.Collect(maps.Keys(t.watches.in))
 	t.watches.mu.Unlock()
 	now := t.clock.Now()
+	watched = make([]int, len(t.Mapping().Spaces))
 	for _, c := range in {
 		c.mu.Lock()
 		if c.watched {
+			watched[t.indexOf(c.space)] += c.watch.Len()
 			known := false
 			if c.watch.held && c.state == Owned {
 				_, _, unknown := c.book.Mark(0, 0, now)
@@ -239,6 +242,7 @@ func (t *Table) tick() {
 		}
 		c.mu.Unlock()
 	}
+	return watched
 }
 
 // Watches counts the watches of a node now.

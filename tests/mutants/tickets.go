@@ -64,10 +64,34 @@ var ticketMutants = []mutant{
 		{"o.Kind == Read || o.Kind == Mark", "o.Kind == Read"}}},
 	{rule: "tickets-fronts", name: "SEQ.CANCEL ends the ticket of another number", file: "router/line/resp/tickets.go", in: []string{"router/line/resp"}, edits: []edit{
 		{"client.Ticket{First: seq.Seq(first), ID: id}", "client.Ticket{First: seq.Seq(id), ID: id}"}}},
+	{rule: "tickets-together", name: "answers to calls of one message are mixed up", file: "internal/sdk/stream/tickets.go", in: []string{"internal/sdk/stream", "client"}, edits: []edit{
+		{"	t.index = len(to.Uids) + len(to.Keys)\n", "	t.index = 0\n"}}},
+	{rule: "tickets-together", name: "a Done after a Cancel of its message counts as one", file: "internal/sdk/stream/tickets.go", in: []string{"internal/sdk/stream"}, edits: []edit{
+		{"	if t.Cancelled || len(to.Cancelled) > 0 {\n", "	if t.Cancelled {\n"}}},
+	{rule: "tickets-together", name: "an AllocSvr of before gets no tickets", file: "internal/sdk/stream/tickets.go", in: []string{"client"}, edits: []edit{
+		{"		b.fail(ErrUnary)\n", "		b.fail(rpc.FromKeyError(k))\n"}}},
+	{rule: "tickets-together", name: "an AllocSvr of before is asked by the stream each time", file: "internal/sdk/stream/tickets.go", in: []string{"client"}, edits: []edit{
+		{"	if p.unary.Load() {\n", "	if false {\n"}}},
+	{rule: "tickets-together", name: "an AllocSvr of now gets unary calls as the one before it did", file: "internal/sdk/stream/stream.go", in: []string{"client"}, edits: []edit{
+		{"	s.pair.unary.Store(false)", "	_ = 0"}}},
+	{rule: "tickets-together", name: "a section that is away holds up the tickets of others", file: "allocsvr/section/open.go", in: []string{"allocsvr/api"}, edits: []edit{
+		{"away := c.state == Acquiring || c.state == Sealed", "away := false"}}},
+	{rule: "tickets-together", name: "tickets by a stream need no grant", file: "internal/wire/auth/methods.go", in: []string{"internal/wire/auth"}, edits: []edit{
+		{"		return ofTickets(call.Tickets)\n", "		return nil\n"}}},
+	{rule: "tickets-together", name: "Done by a stream needs no grant", file: "internal/wire/auth/methods.go", in: []string{"internal/wire/auth"}, edits: []edit{
+		{"		out = append(out, Demand{Kind: Space, Name: SpaceName(b.GetKeys().GetSpace()), Verb: Take})\n", "		_ = b\n"}}},
 	{rule: "mark-real", name: "a ticket stays of numbers that another request gets", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
 		{"k.open[i].last > last(uid)", "false"}}},
 	{rule: "mark-fence", name: "an owner of an exact section that lacks tickets begins without a fence", file: "allocsvr/section/open.go", in: []string{"allocsvr"}, edits: []edit{
 		{"c.book.Begin(o.Highest(), ", "c.book.Begin(0, "}}},
 	{rule: "mark-carry", name: "a successor does not use the tickets of an exact section", file: "allocsvr/owner/acquire.go", in: []string{"allocsvr"}, edits: []edit{
 		{", Tickets: s.Tickets}", "}"}}},
+	{rule: "tickets-shown", name: "the age of a ticket that ended is told", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"if k := b.at(uid, now); k != nil {\n			c.Open", "if k := b.keys[uid]; k != nil {\n			c.Open"}}},
+	{rule: "tickets-shown", name: "tickets that expired long ago are told as of now", file: "allocsvr/section/reading.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"one.Expired = now.spaces[i] - then.spaces[i]", "one.Expired = now.spaces[i]"}}},
+	{rule: "tickets-shown", name: "the status is silent while tickets run short", file: "internal/ops/survey/troubles.go", in: []string{"cmd/seqctl/ctl"}, edits: []edit{
+		{"short := ticketTrouble(node.Name, reply); short {", "short := ticketTrouble(node.Name, reply); short && false {"}}},
+	{rule: "tickets-shown", name: "the status warns of a few tickets that expire", file: "internal/ops/survey/reading.go", in: []string{"internal/ops/survey"}, edits: []edit{
+		{"n >= manyExpired && ", ""}}},
 }

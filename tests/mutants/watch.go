@@ -33,7 +33,7 @@ var watchMutants = []mutant{
 	{rule: "watch-newest", name: "the end of a ticket is not told", file: "allocsvr/section/open.go", in: []string{"allocsvr/section"}, edits: []edit{
 		{"			c.moved(uint64(uid))\n", ""}}},
 	{rule: "watch-newest", name: "the end of a ticket by time is not told", file: "allocsvr/section/open.go", in: []string{"allocsvr/section"}, edits: []edit{
-		{"	c.book.Notify(c.moved)\n", ""}}},
+		{"		c.moved(uid)\n	})\n", "	})\n"}}},
 	{rule: "watch-newest", name: "a mark that becomes known is not told", file: "allocsvr/section/watch.go", in: []string{"allocsvr/section"}, edits: []edit{
 		{"if known || c.state == Owned && !", "if c.state == Owned && !"}}},
 	{rule: "watch-gone", name: "the watchers of a section that goes are not told", file: "allocsvr/section/section.go", in: []string{"allocsvr/section"}, edits: []edit{

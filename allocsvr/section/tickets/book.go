@@ -12,7 +12,7 @@ import (
 
 // Bounds of what is kept.
 const (
-	// MostOpen is the largest number of open tickets of a node, some 64 MB.
+	// MostOpen is the largest number of open tickets of a node, some 80 MB.
 	MostOpen = 1 << 20
 	// MostOfKey is the largest number of open tickets of one UID.
 	MostOfKey = 1 << 14
@@ -40,7 +40,13 @@ type Stats struct {
 type ticket struct {
 	first, last uint64
 	id          uint64
-	end         time.Duration
+	begun, end  time.Duration // begun at this owner
+}
+
+// Census counts the open tickets of a section.
+type Census struct {
+	Open   int
+	Oldest time.Duration // how long the oldest has been open at this owner
 }
 
 // key has the tickets of one UID.
@@ -119,7 +125,7 @@ func (b *Book) Admit(uid uint64, now time.Duration) error {
 // id is not 0, and hard to guess.
 func (b *Book) Open(uid, first, last, id uint64, now, life time.Duration) {
 	b.stats.Opened.Add(1)
-	b.put(uid, ticket{first, last, id, now + Span(life)})
+	b.put(uid, ticket{first, last, id, now, now + Span(life)})
 }
 
 // Again returns the id of the ticket of numbers that a UID got earlier, for a request that is repeated. If the
@@ -130,7 +136,7 @@ func (b *Book) Again(uid, first, last, id uint64, now, life time.Duration) uint6
 	if k == nil || first < k.open[0].first {
 		return 0
 	}
-	t := ticket{first, last, id, now + Span(life)}
+	t := ticket{first, last, id, now, now + Span(life)}
 	i := sort.Search(len(k.open), func(i int) bool { return k.open[i].first >= first })
 	switch {
 	case i == len(k.open) || k.open[i].first != first:
@@ -203,11 +209,16 @@ func (b *Book) Mark(uid, last uint64, now time.Duration) (mark, fence uint64, un
 	return mark, min(mark, max(b.fence, b.fences[uid])), 0
 }
 
-// Expire ends the tickets whose time is over.
-func (b *Book) Expire(now time.Duration) {
+// Expire ends the tickets whose time is over, and counts the others. Of each UID the one with the lowest number
+// counts as its oldest.
+func (b *Book) Expire(now time.Duration) (c Census) {
 	for uid := range b.keys {
-		b.at(uid, now)
+		if k := b.at(uid, now); k != nil {
+			c.Open += len(k.open) - k.ended
+			c.Oldest = max(c.Oldest, now-k.open[0].begun)
+		}
 	}
+	return c
 }
 
 // Close forgets all tickets.

@@ -93,7 +93,7 @@ func (b *Book) read(r *reader, now time.Duration) {
 	uid, n := r.number(), r.number()
 	r.bad = r.bad || n == 0 || n > MostOfKey || b.keys[uid] != nil
 	for below := uint64(0); n > 0 && !r.bad; n-- {
-		t := ticket{first: r.number(), last: r.number(), id: r.number(), end: r.time(now)}
+		t := ticket{first: r.number(), last: r.number(), id: r.number(), begun: now, end: r.time(now)}
 		if t.last += t.first; t.first <= below || t.last < t.first || t.id == 0 {
 			r.bad = true
 		}

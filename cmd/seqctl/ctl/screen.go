@@ -107,9 +107,15 @@ func printStatus(w io.Writer, format ui.Format, r survey.Status) error {
 			return err
 		}
 	}
-	if len(r.Routers) > 0 {
+	routers, reading := routerList(r.Routers), readingList(r.Reading)
+	if routers != "" || reading != "" {
 		fmt.Fprintln(w)
-		line("routers: " + routerList(r.Routers))
+	}
+	if routers != "" {
+		line("routers: " + routers)
+	}
+	if reading != "" {
+		line("reading: " + reading)
 	}
 	return nil
 }
@@ -160,6 +166,22 @@ func routerList(routers []survey.Router) string {
 		}
 	}
 	return strings.Join(all, ", ")
+}
+
+// readingList tells what the spaces have for readers, the one with the most tickets first. If it is empty, no
+// space has anything.
+func readingList(spaces []survey.Reading) string {
+	spaces = slices.DeleteFunc(slices.Clone(spaces), func(r survey.Reading) bool { return r.Tickets == 0 && r.Expired == 0 && r.Keys == 0 })
+	slices.SortStableFunc(spaces, func(a, b survey.Reading) int { return cmp.Compare(b.Tickets, a.Tickets) })
+	all := make([]string, len(spaces))
+	for i, r := range spaces {
+		all[i] = cut(r.Space, nameCells) + " " + short(r.Tickets) + " tickets"
+		if r.Tickets > 0 {
+			all[i] += ", oldest " + ui.Duration(time.Duration(r.OldestMS)*time.Millisecond)
+		}
+		all[i] += fmt.Sprintf(", %.3g/s expire, %s keys watched", r.Expired, short(r.Keys))
+	}
+	return strings.Join(all, "; ")
 }
 
 // cut returns the text, or as much of it as fits, with a mark where it was cut.

@@ -147,8 +147,19 @@ var screens = map[string]func(*survey.Survey){
 	},
 	"nodes are in zones":      inZones("fra-1", "fra-2", "fra-3"),
 	"a zone has most of them": inZones("fra-1", "fra-1", "fra-2", "fra-3-with-a-long-name"),
+	"tickets expire": func(s *survey.Survey) {
+		read(s, &pb.Reading{Tickets: 300, MostTickets: 1 << 20, LatelyMs: 300_000, Opened: 900_000, Expired: 60_000, Spaces: []*pb.SpaceReading{
+			{Space: "a-space-with-a-long-name"}, {Space: "inbox", Tickets: 300, OldestMs: 9_700, Expired: 60_000, Keys: 1_200_000}}})
+	},
+	"tickets run short": func(s *survey.Survey) {
+		read(s, &pb.Reading{Tickets: 900_000, MostTickets: 1 << 20, LatelyMs: 300_000, Opened: 100_000_000, Spaces: []*pb.SpaceReading{{Space: "inbox", Tickets: 900_000, OldestMs: 61_000}}})
+	},
+	"no more tickets": func(s *survey.Survey) {
+		read(s, &pb.Reading{Tickets: 1 << 20, MostTickets: 1 << 20, LatelyMs: 300_000, Opened: 100_000_000, Spaces: []*pb.SpaceReading{{Space: "inbox", Tickets: 1 << 20, OldestMs: 61_000}}})
+	},
 	"much at once": func(s *survey.Survey) {
 		away(1)(s)
+		read(s, &pb.Reading{Tickets: 1 << 20, MostTickets: 1 << 20, LatelyMs: 300_000, Spaces: []*pb.SpaceReading{{Space: "inbox", Tickets: 1 << 20}}})
 		s.Cluster.ID = strings.Repeat("long-cluster-name-", 3)
 		st := s.Replies["alloc-1"].Stores[1]
 		st.NearlyFull, st.State = true, "voting"
@@ -159,6 +170,12 @@ var screens = map[string]func(*survey.Survey){
 		each(s, notReady("no quorum of stores: 1 of 3 answered within the lease, 2 needed"))
 		each(s, func(r *pb.StatusReply) { r.Frozen = "5 of 8 nodes became suspect within a minute" })
 	},
+}
+
+// read says what alloc-2 keeps for readers, as alloc-1 has some watched keys of inbox.
+func read(s *survey.Survey, of *pb.Reading) {
+	s.Replies["alloc-1"].Reading = &pb.Reading{MostTickets: 1 << 20, LatelyMs: 300_000, Opened: 500, Expired: 9, Spaces: []*pb.SpaceReading{{Space: "inbox", Keys: 34}}}
+	s.Replies["alloc-2"].Reading = of
 }
 
 // inZones puts nodes into the zones in turn; two of three stores are in the first if it comes twice.

@@ -47,6 +47,8 @@ type Status struct {
 	// Refused is what nodes refused and closed in the last minutes, the most first. The console does
 	// not ask the routers.
 	Refused []Refusal `json:"refused"`
+	// Reading is what the AllocSvr keep for readers, by space: those with tickets or watched keys.
+	Reading []Reading `json:"reading"`
 }
 
 // Refusal counts how often a node refused an address for a reason.
@@ -88,6 +90,11 @@ type Alloc struct {
 	Version   string `json:"version"`
 	Protocol  uint32 `json:"protocol"` // that it speaks; zero for a build older than the field, or without an answer
 	Zone      string `json:"zone"`     // empty if unknown
+
+	Tickets        uint64  `json:"tickets_open"`
+	TicketsExpired float64 `json:"tickets_expired_per_s"` // by their time, in the last minutes
+	Watches        uint64  `json:"watches"`
+	WatchedKeys    uint64  `json:"watched_keys"` // each counted once a watch
 }
 
 // Store is one that the AllocSvr write to: a StoreSvr, or a member of etcd.
@@ -111,7 +118,7 @@ type Store struct {
 // Judge makes the status of what was found.
 func (s *Survey) Judge() Status {
 	r := Status{ClusterID: s.Cluster.ID, Incarnation: shown(s.Cluster.Incarnation), RouteVersion: s.Cluster.Table.Version, Sections: uint32(s.Cluster.Mapping.Sections()),
-		Frozen: s.Cluster.Table.Frozen, Set: s.Cluster.Set, Sets: append([]Set{}, s.sets...), Here: s.Cluster.Here(), Problems: []string{}, Notes: s.notes(), Allocs: []Alloc{}, Stores: []Store{}, Routers: []Router{}, Refused: s.refusals()}
+		Frozen: s.Cluster.Table.Frozen, Set: s.Cluster.Set, Sets: append([]Set{}, s.sets...), Here: s.Cluster.Here(), Problems: []string{}, Notes: s.notes(), Allocs: []Alloc{}, Stores: []Store{}, Routers: []Router{}, Refused: s.refusals(), Reading: s.reading()}
 	byCause := s.troubles()
 	var worst []trouble
 	r.Health, worst = judge(byCause)
@@ -148,6 +155,8 @@ func (s *Survey) Judge() Status {
 			a.Steps, a.Takeovers, a.Handoffs = reply.GetSteps(), reply.GetTakeovers(), reply.GetHandoffs()
 			a.Memory, a.Budget, a.Folded, a.Refused = reply.GetUidMemoryBytes(), reply.GetUidMemoryBudget(), reply.GetFoldedBlocks(), reply.GetUidsRefused()
 			a.Nacks, a.Version, a.Protocol = reply.GetNacks(), reply.GetVersion(), reply.GetProtocol()
+			read := reply.GetReading()
+			a.Tickets, a.TicketsExpired, a.Watches, a.WatchedKeys = read.GetTickets(), rate(read.GetExpired(), read), read.GetWatches(), read.GetKeys()
 		}
 		r.Allocs = append(r.Allocs, a)
 	}

@@ -28,6 +28,7 @@ const (
 	allocatorAway
 	allocatorNotReady
 	uidMemory
+	ticketsShort
 	frozenTable
 	sectionsUnowned
 	sectionsSpent
@@ -189,6 +190,9 @@ func (s *Survey) nodeTroubles() (all []trouble) {
 		if t, short := memoryTrouble(node.Name, reply); short {
 			all = append(all, t)
 		}
+		if t, short := ticketTrouble(node.Name, reply); short {
+			all = append(all, t)
+		}
 		if t, off := clockTrouble(node.Name, reply); off {
 			all = append(all, t)
 		}
@@ -254,6 +258,7 @@ func (s *Survey) notes() []string {
 	out = append(out, s.exposed()...)
 	out = append(out, s.zoneNotes()...)
 	out = append(out, s.refusalNotes()...)
+	out = append(out, s.ticketNotes()...)
 	for _, node := range s.Cluster.Table.Nodes {
 		if !node.Drained {
 			continue

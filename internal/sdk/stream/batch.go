@@ -30,6 +30,8 @@ type batch struct {
 	rest *batch
 	late bool
 
+	tickets []*TicketCall // if not nil, they are all that the batch has, and it has no groups
+
 	leaseless bool // a group is of a strict or exact space
 
 	mu        sync.Mutex // guards ordered and delivered once the batch is on its way
@@ -149,6 +151,9 @@ func (g *group) request(r *Request) {
 // request is the message of the batch. It shares the uids, so it is good until stream.sent
 // lets the next batch have their memory.
 func (b *batch) request(id, version uint64, timeout time.Duration) *pb.StreamRequest {
+	if b.tickets != nil {
+		return &pb.StreamRequest{Id: id, Call: b.ticketsRequest(version), TimeoutMs: millis(timeout)}
+	}
 	next := &pb.BatchNextRequest{RouteVersion: version, Batches: make([]*pb.Batch, len(b.groups))}
 	for i := range b.groups {
 		g := &b.groups[i]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -52,6 +53,8 @@ type Pair struct {
 	balance balance
 
 	listening listening
+
+	unary atomic.Bool // the server takes no TicketCall by the streams that are open
 }
 
 // NewPair makes the streams to a server. They open with the first key.

@@ -43,22 +43,33 @@ func (s *stream) enqueueAll(space *seq.Space, keys *Takes, idx []int, limit int)
 
 // roomFor finds or makes the batch for n more keys. Needs s.mu.
 func (s *stream) roomFor(n, limit int) (*batch, error) {
+	if err := s.accepts(n, limit); err != nil {
+		return nil, err
+	}
+	last := len(s.queue) - 1
+	if last > 0 && s.queue[last].tickets != nil {
+		last--
+	}
+	if last < 0 || s.queue[last].tickets != nil || s.queue[last].n+n > seq.MaxBatch {
+		s.queue = append(s.queue, newBatch(s.spare))
+		s.spare = nil
+		last = len(s.queue) - 1
+	}
+	return s.queue[last], nil
+}
+
+// accepts returns why n more keys may not wait, nil if they may. Needs s.mu.
+func (s *stream) accepts(n, limit int) error {
 	if s.closed != nil {
-		return nil, s.closed
+		return s.closed
 	}
 	if s.waiting+n > limit {
-		return nil, ErrFull
+		return ErrFull
 	}
 	if s.waiting == 0 {
 		s.since = time.Now()
 	}
-	last := len(s.queue) - 1
-	if last < 0 || s.queue[last].n+n > seq.MaxBatch {
-		s.queue = append(s.queue, newBatch(s.spare))
-		s.spare = nil
-		last++
-	}
-	return s.queue[last], nil
+	return nil
 }
 
 // unlockAndWake counts n more keys, unlocks s.mu, and wakes the sender if they may be what it
@@ -208,6 +219,8 @@ func (s *stream) first(out *link) (b *batch, id uint64, held bool) {
 func (s *stream) sent(b *batch) {
 	s.mu.Lock()
 	s.sending = time.Time{}
-	s.spare = b.groups[0].uids[:0]
+	if len(b.groups) > 0 {
+		s.spare = b.groups[0].uids[:0]
+	}
 	s.mu.Unlock()
 }

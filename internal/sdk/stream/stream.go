@@ -23,7 +23,7 @@ type stream struct {
 	load *atomic.Int64 // keys waiting or in flight, without the keys of late batches
 
 	mu         sync.Mutex        // guards all below, and the batches in queue
-	queue      []*batch          // only the last may take more
+	queue      []*batch          // only the last of a kind may take more
 	waiting    int               // keys in queue
 	since      time.Time         // when the first of queue came
 	spare      []uint64          // room for the next batch's keys
@@ -67,6 +67,7 @@ func (s *stream) open() *link {
 		s.fail(nil, err)
 		return nil
 	}
+	s.pair.unary.Store(false) // another process may answer
 	out := &link{ctx: ctx, hangUp: hangUp, stream: stream, over: make(chan struct{})}
 	s.pair.cfg.Go(func() { s.receive(out) })
 	return out
@@ -86,7 +87,13 @@ func (s *stream) receive(out *link) {
 		b, more := s.complete(reply.GetId(), reply.GetMore())
 		s.pair.server.Answered()
 		next, told := reply.GetNext(), false
-		if b != nil {
+		if b != nil && b.tickets != nil {
+			told = true
+			s.pair.server.Heard(reply.GetTickets().GetRouteVersion(), reply.GetTickets().GetRoutes())
+			if !b.answerTickets(reply) {
+				s.pair.unary.Store(true)
+			}
+		} else if b != nil {
 			// A refused key needs the table in the reply first. Other keys need not wait for that.
 			if told = slices.ContainsFunc(next.GetResults(), func(r *pb.BatchResult) bool { return len(r.GetErrors()) > 0 }); told {
 				s.pair.server.Heard(next.GetRouteVersion(), next.GetRoutes())

@@ -373,3 +373,73 @@ func TestAnswersDoNotWaitForTheTableThatComesWithThem(t *testing.T) {
 		close(way.replies)
 	})
 }
+
+func TestAMessageOfTicketsIsAnsweredByPosition(t *testing.T) {
+	inbox, pts := &seq.Space{Name: "inbox", Sections: 4}, &seq.Space{Name: "pts", First: 4, Sections: 4}
+	calls := []*TicketCall{
+		{Key: seq.Key{UID: 1}, space: inbox, Count: 1},
+		{Key: seq.Key{UID: 2}, space: inbox, Done: true, First: 5, Ticket: 50},
+		{Key: seq.StringKey("pts", "a"), space: pts, Count: 1, LifeMs: 9},
+		{Key: seq.Key{UID: 3}, space: inbox, Count: 4},
+		{Key: seq.Key{UID: 4}, space: inbox, Done: true, First: 6, Ticket: 60, Cancelled: true},
+		{Key: seq.Key{UID: 5}, space: inbox, Count: 1},
+		{Key: seq.Key{UID: 6}, space: pts, Done: true, First: 7, Ticket: 70},
+		{Key: seq.Key{UID: 7}, space: inbox, Count: 1, Request: &Request{ID: []byte("x"), Sent: 8}},
+		{Key: seq.Key{UID: 8}, space: inbox, Count: 1},
+	}
+	b := &batch{done: make(chan struct{}), tickets: calls, n: len(calls)}
+	want := &pb.StreamRequest{Id: 7, TimeoutMs: 2, Call: &pb.StreamRequest_Tickets{Tickets: &pb.TicketsRequest{
+		RouteVersion: 3,
+		Opens: []*pb.OpenBatch{
+			{Keys: &pb.Batch{Space: "inbox", Uids: []uint64{1, 3, 5, 8}, Counts: []uint32{1, 4, 1, 1}}},
+			{Keys: &pb.Batch{Space: "pts", Keys: []string{"a"}}, LifeMs: 9},
+			{Keys: &pb.Batch{Space: "inbox", Uids: []uint64{7}, RequestIds: [][]byte{[]byte("x")}, FirstSentMs: []int64{8}}},
+		},
+		Dones: []*pb.DoneBatch{
+			{Keys: &pb.Batch{Space: "inbox", Uids: []uint64{2, 4}}, First: []uint64{5, 6}, Tickets: []uint64{50, 60}, Cancelled: []bool{false, true}},
+			{Keys: &pb.Batch{Space: "pts", Uids: []uint64{6}}, First: []uint64{7}, Tickets: []uint64{70}},
+		},
+	}}}
+	if diff := cmp.Diff(want, b.request(7, 3, 1500*time.Microsecond), protocmp.Transform()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	full, over := pb.ErrorCode_ERROR_CODE_TOO_MANY_TICKETS, pb.ErrorCode_ERROR_CODE_TICKET_ENDED
+	b.answerTickets(&pb.StreamReply{Result: &pb.StreamReply_Tickets{Tickets: &pb.TicketsReply{
+		Opens: []*pb.OpenResult{
+			{Numbers: &pb.BatchResult{First: []uint64{10, 20, 0}, Last: []uint64{10, 23, 0}, Errors: []*pb.KeyError{{Index: 2, Code: full}}}, Tickets: []uint64{100, 200, 0}, LifeMs: 1000},
+			{Apart: true},
+			{Numbers: &pb.BatchResult{First: []uint64{30}, Replayed: []bool{true}}, Tickets: []uint64{0}, LifeMs: 1000},
+		},
+		Dones: []*pb.DoneResult{{Errors: []*pb.KeyError{{Index: 1, Code: over}}}},
+	}}})
+	for i, want := range []error{nil, nil, ErrUnary, nil, seq.ErrTicketEnded, seq.ErrTickets, ErrMalformed, ErrMalformed, ErrMalformed} {
+		if got := calls[i].err; !errors.Is(got, want) || want == nil && got != nil {
+			t.Errorf("call %d: got %v, want %v", i, got, want)
+		}
+	}
+	for i, want := range map[int][4]uint64{0: {10, 10, 100, 1000}, 3: {20, 23, 200, 1000}} {
+		if c := calls[i]; want != [4]uint64{c.First, c.Last, c.Ticket, c.LifeMs} {
+			t.Errorf("call %d: got %+v, want %v", i, c, want)
+		}
+	}
+}
+
+func TestTicketsAndNumbersWaitInMessagesOfTheirOwn(t *testing.T) {
+	l := idle(nil)
+	l.pair = &Pair{}
+	space := &seq.Space{Name: "inbox", Sections: 1}
+	for i := range 3 {
+		if _, full, err := l.enqueue(space, seq.Key{UID: 1}, 1, nil, 6); full || err != nil {
+			t.Fatal(i, full, err)
+		}
+		if _, err := l.enqueueTicket(&TicketCall{Key: seq.Key{UID: 1}, Count: 1, space: space}, 6); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	if _, err := l.enqueueTicket(&TicketCall{Key: seq.Key{UID: 1}, Count: 1, space: space}, 6); err != ErrFull {
+		t.Errorf("got %v, want %v", err, ErrFull)
+	}
+	if len(l.queue) != 2 || l.queue[0].n != 3 || l.queue[1].n != 3 || len(l.queue[1].tickets) != 3 {
+		t.Errorf("got %d batches of %d keys", len(l.queue), l.waiting)
+	}
+}

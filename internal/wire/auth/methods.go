@@ -251,6 +251,16 @@ func ofWatch(m any) []Demand {
 	return ofBatches(r.GetAdd(), Read)
 }
 
+func ofTickets(r *pb.TicketsRequest) (out []Demand) {
+	for _, b := range r.GetOpens() {
+		out = append(out, ofBatches([]*pb.Batch{b.GetKeys()}, Take)...)
+	}
+	for _, b := range r.GetDones() { // Open was charged
+		out = append(out, Demand{Kind: Space, Name: SpaceName(b.GetKeys().GetSpace()), Verb: Take})
+	}
+	return out
+}
+
 func ofStream(m any) []Demand {
 	r, ok := m.(*pb.StreamRequest)
 	if !ok {
@@ -261,6 +271,8 @@ func ofStream(m any) []Demand {
 		return ofBatch(call.Next)
 	case *pb.StreamRequest_Current:
 		return ofCurrent(call.Current)
+	case *pb.StreamRequest_Tickets:
+		return ofTickets(call.Tickets)
 	}
 	return nil // the handler refuses it
 }

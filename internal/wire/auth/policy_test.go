@@ -163,6 +163,9 @@ func TestACallerMayWhatItsGrantsSayAndNothingElse(t *testing.T) {
 		{pb.Sequence_Stream_FullMethodName, &pb.StreamRequest{Call: &pb.StreamRequest_Next{Next: batch("user")}}, true},
 		{pb.Sequence_Stream_FullMethodName, &pb.StreamRequest{Call: &pb.StreamRequest_Next{Next: batch("other")}}, false},
 		{pb.Sequence_Stream_FullMethodName, &pb.StreamRequest{Call: &pb.StreamRequest_Current{Current: &pb.CurrentRequest{Batches: batch("room").Batches}}}, false},
+		{pb.Sequence_Stream_FullMethodName, tickets("user", "room"), true},
+		{pb.Sequence_Stream_FullMethodName, tickets("user", "other"), false},
+		{pb.Sequence_Stream_FullMethodName, tickets("other", "user"), false},
 		{pb.Sequence_Raise_FullMethodName, &pb.RaiseRequest{Space: "room", AtLeast: 100}, true},
 		{pb.Sequence_Raise_FullMethodName, &pb.RaiseRequest{Space: "room", AtLeast: 101}, true}, // how far it is, the owner knows
 		{pb.Sequence_Raise_FullMethodName, &pb.RaiseRequest{Space: "room", AtLeast: 5, Force: true}, false},
@@ -194,6 +197,13 @@ func TestACallerMayWhatItsGrantsSayAndNothingElse(t *testing.T) {
 			t.Error("the log shows a token or its hash")
 		}
 	}
+}
+
+// tickets is a message that opens a ticket in a space, and ends one in another.
+func tickets(opens, ends string) *pb.StreamRequest {
+	return &pb.StreamRequest{Call: &pb.StreamRequest_Tickets{Tickets: &pb.TicketsRequest{
+		Opens: []*pb.OpenBatch{{Keys: &pb.Batch{Space: opens, Uids: []uint64{1}}}},
+		Dones: []*pb.DoneBatch{{Keys: &pb.Batch{Space: ends, Uids: []uint64{1}}, First: []uint64{1}, Tickets: []uint64{1}}}}}}
 }
 
 func TestAReaderReadsAndARouterDoesNotForce(t *testing.T) {

@@ -551,6 +551,7 @@ type StatusReply struct {
 	// if that is not known.
 	ClockAheadMs  *int64     `protobuf:"zigzag64,60,opt,name=clock_ahead_ms,json=clockAheadMs,proto3,oneof" json:"clock_ahead_ms,omitempty"`
 	Refused       []*Refusal `protobuf:"bytes,61,rep,name=refused,proto3" json:"refused,omitempty"` // the most frequent first; empty: none, or a build of before
+	Reading       *Reading   `protobuf:"bytes,62,opt,name=reading,proto3" json:"reading,omitempty"` // not set: a build of before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -851,6 +852,199 @@ func (x *StatusReply) GetRefused() []*Refusal {
 	return nil
 }
 
+func (x *StatusReply) GetReading() *Reading {
+	if x != nil {
+		return x.Reading
+	}
+	return nil
+}
+
+// Reading is what a node keeps for readers: open tickets, and watched keys.
+type Reading struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tickets       uint64                 `protobuf:"varint,1,opt,name=tickets,proto3" json:"tickets,omitempty"`                            // open
+	MostTickets   uint64                 `protobuf:"varint,2,opt,name=most_tickets,json=mostTickets,proto3" json:"most_tickets,omitempty"` // that may be
+	Watches       uint64                 `protobuf:"varint,3,opt,name=watches,proto3" json:"watches,omitempty"`
+	Keys          uint64                 `protobuf:"varint,4,opt,name=keys,proto3" json:"keys,omitempty"` // that are watched, each counted once a watch
+	MostKeys      uint64                 `protobuf:"varint,5,opt,name=most_keys,json=mostKeys,proto3" json:"most_keys,omitempty"`
+	LatelyMs      uint64                 `protobuf:"varint,6,opt,name=lately_ms,json=latelyMs,proto3" json:"lately_ms,omitempty"` // the time that opened and expired are counted for: up to 5 minutes
+	Opened        uint64                 `protobuf:"varint,7,opt,name=opened,proto3" json:"opened,omitempty"`                     // tickets, lately
+	Expired       uint64                 `protobuf:"varint,8,opt,name=expired,proto3" json:"expired,omitempty"`
+	Spaces        []*SpaceReading        `protobuf:"bytes,9,rep,name=spaces,proto3" json:"spaces,omitempty"` // those with tickets or watched keys
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reading) Reset() {
+	*x = Reading{}
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reading) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reading) ProtoMessage() {}
+
+func (x *Reading) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reading.ProtoReflect.Descriptor instead.
+func (*Reading) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Reading) GetTickets() uint64 {
+	if x != nil {
+		return x.Tickets
+	}
+	return 0
+}
+
+func (x *Reading) GetMostTickets() uint64 {
+	if x != nil {
+		return x.MostTickets
+	}
+	return 0
+}
+
+func (x *Reading) GetWatches() uint64 {
+	if x != nil {
+		return x.Watches
+	}
+	return 0
+}
+
+func (x *Reading) GetKeys() uint64 {
+	if x != nil {
+		return x.Keys
+	}
+	return 0
+}
+
+func (x *Reading) GetMostKeys() uint64 {
+	if x != nil {
+		return x.MostKeys
+	}
+	return 0
+}
+
+func (x *Reading) GetLatelyMs() uint64 {
+	if x != nil {
+		return x.LatelyMs
+	}
+	return 0
+}
+
+func (x *Reading) GetOpened() uint64 {
+	if x != nil {
+		return x.Opened
+	}
+	return 0
+}
+
+func (x *Reading) GetExpired() uint64 {
+	if x != nil {
+		return x.Expired
+	}
+	return 0
+}
+
+func (x *Reading) GetSpaces() []*SpaceReading {
+	if x != nil {
+		return x.Spaces
+	}
+	return nil
+}
+
+// SpaceReading is the part of one space.
+type SpaceReading struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Space         string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
+	Tickets       uint64                 `protobuf:"varint,2,opt,name=tickets,proto3" json:"tickets,omitempty"`                   // open
+	OldestMs      uint64                 `protobuf:"varint,3,opt,name=oldest_ms,json=oldestMs,proto3" json:"oldest_ms,omitempty"` // how long the oldest of these has been open at this owner
+	Expired       uint64                 `protobuf:"varint,4,opt,name=expired,proto3" json:"expired,omitempty"`                   // lately
+	Keys          uint64                 `protobuf:"varint,5,opt,name=keys,proto3" json:"keys,omitempty"`                         // that are watched, each counted once
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SpaceReading) Reset() {
+	*x = SpaceReading{}
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SpaceReading) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SpaceReading) ProtoMessage() {}
+
+func (x *SpaceReading) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SpaceReading.ProtoReflect.Descriptor instead.
+func (*SpaceReading) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SpaceReading) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *SpaceReading) GetTickets() uint64 {
+	if x != nil {
+		return x.Tickets
+	}
+	return 0
+}
+
+func (x *SpaceReading) GetOldestMs() uint64 {
+	if x != nil {
+		return x.OldestMs
+	}
+	return 0
+}
+
+func (x *SpaceReading) GetExpired() uint64 {
+	if x != nil {
+		return x.Expired
+	}
+	return 0
+}
+
+func (x *SpaceReading) GetKeys() uint64 {
+	if x != nil {
+		return x.Keys
+	}
+	return 0
+}
+
 // EndingSection is a section whose numbers come to an end.
 type EndingSection struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -866,7 +1060,7 @@ type EndingSection struct {
 
 func (x *EndingSection) Reset() {
 	*x = EndingSection{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[5]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -878,7 +1072,7 @@ func (x *EndingSection) String() string {
 func (*EndingSection) ProtoMessage() {}
 
 func (x *EndingSection) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[5]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -891,7 +1085,7 @@ func (x *EndingSection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndingSection.ProtoReflect.Descriptor instead.
 func (*EndingSection) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{5}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *EndingSection) GetSection() uint32 {
@@ -946,7 +1140,7 @@ type LeasesRequest struct {
 
 func (x *LeasesRequest) Reset() {
 	*x = LeasesRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -958,7 +1152,7 @@ func (x *LeasesRequest) String() string {
 func (*LeasesRequest) ProtoMessage() {}
 
 func (x *LeasesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[6]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -971,7 +1165,7 @@ func (x *LeasesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRequest.ProtoReflect.Descriptor instead.
 func (*LeasesRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{6}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LeasesRequest) GetAll() bool {
@@ -1006,7 +1200,7 @@ type LeaseInfo struct {
 
 func (x *LeaseInfo) Reset() {
 	*x = LeaseInfo{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1018,7 +1212,7 @@ func (x *LeaseInfo) String() string {
 func (*LeaseInfo) ProtoMessage() {}
 
 func (x *LeaseInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[7]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1031,7 +1225,7 @@ func (x *LeaseInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseInfo.ProtoReflect.Descriptor instead.
 func (*LeaseInfo) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LeaseInfo) GetSection() uint32 {
@@ -1114,7 +1308,7 @@ type LeasesReply struct {
 
 func (x *LeasesReply) Reset() {
 	*x = LeasesReply{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1126,7 +1320,7 @@ func (x *LeasesReply) String() string {
 func (*LeasesReply) ProtoMessage() {}
 
 func (x *LeasesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[8]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1139,7 +1333,7 @@ func (x *LeasesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesReply.ProtoReflect.Descriptor instead.
 func (*LeasesReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LeasesReply) GetLeases() []*LeaseInfo {
@@ -1165,7 +1359,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1177,7 +1371,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[9]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1190,7 +1384,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EventsRequest) GetLimit() uint32 {
@@ -1214,7 +1408,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1226,7 +1420,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[10]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1239,7 +1433,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Event) GetId() uint64 {
@@ -1293,7 +1487,7 @@ type EventsReply struct {
 
 func (x *EventsReply) Reset() {
 	*x = EventsReply{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1305,7 +1499,7 @@ func (x *EventsReply) String() string {
 func (*EventsReply) ProtoMessage() {}
 
 func (x *EventsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[11]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1318,7 +1512,7 @@ func (x *EventsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsReply.ProtoReflect.Descriptor instead.
 func (*EventsReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *EventsReply) GetEvents() []*Event {
@@ -1338,7 +1532,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1350,7 +1544,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[12]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1363,7 +1557,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DrainRequest) GetNode() string {
@@ -1390,7 +1584,7 @@ type MoveRequest struct {
 
 func (x *MoveRequest) Reset() {
 	*x = MoveRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1402,7 +1596,7 @@ func (x *MoveRequest) String() string {
 func (*MoveRequest) ProtoMessage() {}
 
 func (x *MoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1415,7 +1609,7 @@ func (x *MoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveRequest.ProtoReflect.Descriptor instead.
 func (*MoveRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *MoveRequest) GetSection() uint32 {
@@ -1440,7 +1634,7 @@ type RebalanceRequest struct {
 
 func (x *RebalanceRequest) Reset() {
 	*x = RebalanceRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1452,7 +1646,7 @@ func (x *RebalanceRequest) String() string {
 func (*RebalanceRequest) ProtoMessage() {}
 
 func (x *RebalanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1465,7 +1659,7 @@ func (x *RebalanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RebalanceRequest.ProtoReflect.Descriptor instead.
 func (*RebalanceRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 // KeyHash is how the string keys of a space are hashed. The secret is in no reply.
@@ -1482,7 +1676,7 @@ type KeyHash struct {
 
 func (x *KeyHash) Reset() {
 	*x = KeyHash{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1494,7 +1688,7 @@ func (x *KeyHash) String() string {
 func (*KeyHash) ProtoMessage() {}
 
 func (x *KeyHash) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1507,7 +1701,7 @@ func (x *KeyHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyHash.ProtoReflect.Descriptor instead.
 func (*KeyHash) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *KeyHash) GetSpace() string {
@@ -1555,7 +1749,7 @@ type RehashRequest struct {
 
 func (x *RehashRequest) Reset() {
 	*x = RehashRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1567,7 +1761,7 @@ func (x *RehashRequest) String() string {
 func (*RehashRequest) ProtoMessage() {}
 
 func (x *RehashRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1580,7 +1774,7 @@ func (x *RehashRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RehashRequest.ProtoReflect.Descriptor instead.
 func (*RehashRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RehashRequest) GetSpace() string {
@@ -1606,7 +1800,7 @@ type RehashReply struct {
 
 func (x *RehashReply) Reset() {
 	*x = RehashReply{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1618,7 +1812,7 @@ func (x *RehashReply) String() string {
 func (*RehashReply) ProtoMessage() {}
 
 func (x *RehashReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1631,7 +1825,7 @@ func (x *RehashReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RehashReply.ProtoReflect.Descriptor instead.
 func (*RehashReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RehashReply) GetVersion() uint64 {
@@ -1651,7 +1845,7 @@ type AddSpaceRequest struct {
 
 func (x *AddSpaceRequest) Reset() {
 	*x = AddSpaceRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1663,7 +1857,7 @@ func (x *AddSpaceRequest) String() string {
 func (*AddSpaceRequest) ProtoMessage() {}
 
 func (x *AddSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1676,7 +1870,7 @@ func (x *AddSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddSpaceRequest.ProtoReflect.Descriptor instead.
 func (*AddSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AddSpaceRequest) GetSpace() *Space {
@@ -1703,7 +1897,7 @@ type AddSpaceReply struct {
 
 func (x *AddSpaceReply) Reset() {
 	*x = AddSpaceReply{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1715,7 +1909,7 @@ func (x *AddSpaceReply) String() string {
 func (*AddSpaceReply) ProtoMessage() {}
 
 func (x *AddSpaceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1728,7 +1922,7 @@ func (x *AddSpaceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddSpaceReply.ProtoReflect.Descriptor instead.
 func (*AddSpaceReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AddSpaceReply) GetSpace() *Space {
@@ -1755,7 +1949,7 @@ type ChangeReply struct {
 
 func (x *ChangeReply) Reset() {
 	*x = ChangeReply{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1767,7 +1961,7 @@ func (x *ChangeReply) String() string {
 func (*ChangeReply) ProtoMessage() {}
 
 func (x *ChangeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1780,7 +1974,7 @@ func (x *ChangeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeReply.ProtoReflect.Descriptor instead.
 func (*ChangeReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ChangeReply) GetRouteVersion() uint64 {
@@ -1808,7 +2002,7 @@ type CountersRequest struct {
 
 func (x *CountersRequest) Reset() {
 	*x = CountersRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1820,7 +2014,7 @@ func (x *CountersRequest) String() string {
 func (*CountersRequest) ProtoMessage() {}
 
 func (x *CountersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1833,7 +2027,7 @@ func (x *CountersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountersRequest.ProtoReflect.Descriptor instead.
 func (*CountersRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CountersRequest) GetSpace() string {
@@ -1872,7 +2066,7 @@ type CountersReply struct {
 
 func (x *CountersReply) Reset() {
 	*x = CountersReply{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1884,7 +2078,7 @@ func (x *CountersReply) String() string {
 func (*CountersReply) ProtoMessage() {}
 
 func (x *CountersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1897,7 +2091,7 @@ func (x *CountersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountersReply.ProtoReflect.Descriptor instead.
 func (*CountersReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CountersReply) GetUids() []uint64 {
@@ -1954,7 +2148,7 @@ type RaiseSectionRequest struct {
 
 func (x *RaiseSectionRequest) Reset() {
 	*x = RaiseSectionRequest{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1966,7 +2160,7 @@ func (x *RaiseSectionRequest) String() string {
 func (*RaiseSectionRequest) ProtoMessage() {}
 
 func (x *RaiseSectionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1979,7 +2173,7 @@ func (x *RaiseSectionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseSectionRequest.ProtoReflect.Descriptor instead.
 func (*RaiseSectionRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RaiseSectionRequest) GetSpace() string {
@@ -2019,7 +2213,7 @@ type RaiseSectionReply struct {
 
 func (x *RaiseSectionReply) Reset() {
 	*x = RaiseSectionReply{}
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2031,7 +2225,7 @@ func (x *RaiseSectionReply) String() string {
 func (*RaiseSectionReply) ProtoMessage() {}
 
 func (x *RaiseSectionReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_admin_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2044,7 +2238,7 @@ func (x *RaiseSectionReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseSectionReply.ProtoReflect.Descriptor instead.
 func (*RaiseSectionReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_seqsvr_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RaiseSectionReply) GetBase() uint64 {
@@ -2113,7 +2307,7 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"quotaBytes\x12\x16\n" +
 	"\x06alarms\x18\x06 \x03(\tR\x06alarms\x12\x1a\n" +
 	"\brestored\x18\a \x01(\tR\brestored\x12\x16\n" +
-	"\x06prefix\x18\b \x01(\tR\x06prefix\"\x83\n" +
+	"\x06prefix\x18\b \x01(\tR\x06prefix\"\xb1\n" +
 	"\n" +
 	"\vStatusReply\x12\x1d\n" +
 	"\n" +
@@ -2156,8 +2350,25 @@ const file_seqsvr_v1_admin_proto_rawDesc = "" +
 	"\bprotocol\x182 \x01(\rR\bprotocol\x12\f\n" +
 	"\x01w\x18# \x01(\rR\x01w\x12)\n" +
 	"\x0eclock_ahead_ms\x18< \x01(\x12H\x00R\fclockAheadMs\x88\x01\x01\x12,\n" +
-	"\arefused\x18= \x03(\v2\x12.seqsvr.v1.RefusalR\arefusedB\x11\n" +
-	"\x0f_clock_ahead_ms\"\x91\x01\n" +
+	"\arefused\x18= \x03(\v2\x12.seqsvr.v1.RefusalR\arefused\x12,\n" +
+	"\areading\x18> \x01(\v2\x12.seqsvr.v1.ReadingR\areadingB\x11\n" +
+	"\x0f_clock_ahead_ms\"\x91\x02\n" +
+	"\aReading\x12\x18\n" +
+	"\atickets\x18\x01 \x01(\x04R\atickets\x12!\n" +
+	"\fmost_tickets\x18\x02 \x01(\x04R\vmostTickets\x12\x18\n" +
+	"\awatches\x18\x03 \x01(\x04R\awatches\x12\x12\n" +
+	"\x04keys\x18\x04 \x01(\x04R\x04keys\x12\x1b\n" +
+	"\tmost_keys\x18\x05 \x01(\x04R\bmostKeys\x12\x1b\n" +
+	"\tlately_ms\x18\x06 \x01(\x04R\blatelyMs\x12\x16\n" +
+	"\x06opened\x18\a \x01(\x04R\x06opened\x12\x18\n" +
+	"\aexpired\x18\b \x01(\x04R\aexpired\x12/\n" +
+	"\x06spaces\x18\t \x03(\v2\x17.seqsvr.v1.SpaceReadingR\x06spaces\"\x89\x01\n" +
+	"\fSpaceReading\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12\x18\n" +
+	"\atickets\x18\x02 \x01(\x04R\atickets\x12\x1b\n" +
+	"\toldest_ms\x18\x03 \x01(\x04R\boldestMs\x12\x18\n" +
+	"\aexpired\x18\x04 \x01(\x04R\aexpired\x12\x12\n" +
+	"\x04keys\x18\x05 \x01(\x04R\x04keys\"\x91\x01\n" +
 	"\rEndingSection\x12\x18\n" +
 	"\asection\x18\x01 \x01(\rR\asection\x12\x14\n" +
 	"\x05space\x18\x02 \x01(\tR\x05space\x12\x10\n" +
@@ -2266,73 +2477,77 @@ func file_seqsvr_v1_admin_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_admin_proto_rawDescData
 }
 
-var file_seqsvr_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_seqsvr_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_seqsvr_v1_admin_proto_goTypes = []any{
 	(*StatusRequest)(nil),       // 0: seqsvr.v1.StatusRequest
 	(*MemberStatus)(nil),        // 1: seqsvr.v1.MemberStatus
 	(*StoreStatus)(nil),         // 2: seqsvr.v1.StoreStatus
 	(*EtcdMember)(nil),          // 3: seqsvr.v1.EtcdMember
 	(*StatusReply)(nil),         // 4: seqsvr.v1.StatusReply
-	(*EndingSection)(nil),       // 5: seqsvr.v1.EndingSection
-	(*LeasesRequest)(nil),       // 6: seqsvr.v1.LeasesRequest
-	(*LeaseInfo)(nil),           // 7: seqsvr.v1.LeaseInfo
-	(*LeasesReply)(nil),         // 8: seqsvr.v1.LeasesReply
-	(*EventsRequest)(nil),       // 9: seqsvr.v1.EventsRequest
-	(*Event)(nil),               // 10: seqsvr.v1.Event
-	(*EventsReply)(nil),         // 11: seqsvr.v1.EventsReply
-	(*DrainRequest)(nil),        // 12: seqsvr.v1.DrainRequest
-	(*MoveRequest)(nil),         // 13: seqsvr.v1.MoveRequest
-	(*RebalanceRequest)(nil),    // 14: seqsvr.v1.RebalanceRequest
-	(*KeyHash)(nil),             // 15: seqsvr.v1.KeyHash
-	(*RehashRequest)(nil),       // 16: seqsvr.v1.RehashRequest
-	(*RehashReply)(nil),         // 17: seqsvr.v1.RehashReply
-	(*AddSpaceRequest)(nil),     // 18: seqsvr.v1.AddSpaceRequest
-	(*AddSpaceReply)(nil),       // 19: seqsvr.v1.AddSpaceReply
-	(*ChangeReply)(nil),         // 20: seqsvr.v1.ChangeReply
-	(*CountersRequest)(nil),     // 21: seqsvr.v1.CountersRequest
-	(*CountersReply)(nil),       // 22: seqsvr.v1.CountersReply
-	(*RaiseSectionRequest)(nil), // 23: seqsvr.v1.RaiseSectionRequest
-	(*RaiseSectionReply)(nil),   // 24: seqsvr.v1.RaiseSectionReply
-	(*Refusal)(nil),             // 25: seqsvr.v1.Refusal
-	(*Space)(nil),               // 26: seqsvr.v1.Space
+	(*Reading)(nil),             // 5: seqsvr.v1.Reading
+	(*SpaceReading)(nil),        // 6: seqsvr.v1.SpaceReading
+	(*EndingSection)(nil),       // 7: seqsvr.v1.EndingSection
+	(*LeasesRequest)(nil),       // 8: seqsvr.v1.LeasesRequest
+	(*LeaseInfo)(nil),           // 9: seqsvr.v1.LeaseInfo
+	(*LeasesReply)(nil),         // 10: seqsvr.v1.LeasesReply
+	(*EventsRequest)(nil),       // 11: seqsvr.v1.EventsRequest
+	(*Event)(nil),               // 12: seqsvr.v1.Event
+	(*EventsReply)(nil),         // 13: seqsvr.v1.EventsReply
+	(*DrainRequest)(nil),        // 14: seqsvr.v1.DrainRequest
+	(*MoveRequest)(nil),         // 15: seqsvr.v1.MoveRequest
+	(*RebalanceRequest)(nil),    // 16: seqsvr.v1.RebalanceRequest
+	(*KeyHash)(nil),             // 17: seqsvr.v1.KeyHash
+	(*RehashRequest)(nil),       // 18: seqsvr.v1.RehashRequest
+	(*RehashReply)(nil),         // 19: seqsvr.v1.RehashReply
+	(*AddSpaceRequest)(nil),     // 20: seqsvr.v1.AddSpaceRequest
+	(*AddSpaceReply)(nil),       // 21: seqsvr.v1.AddSpaceReply
+	(*ChangeReply)(nil),         // 22: seqsvr.v1.ChangeReply
+	(*CountersRequest)(nil),     // 23: seqsvr.v1.CountersRequest
+	(*CountersReply)(nil),       // 24: seqsvr.v1.CountersReply
+	(*RaiseSectionRequest)(nil), // 25: seqsvr.v1.RaiseSectionRequest
+	(*RaiseSectionReply)(nil),   // 26: seqsvr.v1.RaiseSectionReply
+	(*Refusal)(nil),             // 27: seqsvr.v1.Refusal
+	(*Space)(nil),               // 28: seqsvr.v1.Space
 }
 var file_seqsvr_v1_admin_proto_depIdxs = []int32{
 	3,  // 0: seqsvr.v1.StoreStatus.etcd:type_name -> seqsvr.v1.EtcdMember
-	25, // 1: seqsvr.v1.StoreStatus.refused:type_name -> seqsvr.v1.Refusal
+	27, // 1: seqsvr.v1.StoreStatus.refused:type_name -> seqsvr.v1.Refusal
 	1,  // 2: seqsvr.v1.StatusReply.members:type_name -> seqsvr.v1.MemberStatus
 	2,  // 3: seqsvr.v1.StatusReply.stores:type_name -> seqsvr.v1.StoreStatus
-	5,  // 4: seqsvr.v1.StatusReply.ending:type_name -> seqsvr.v1.EndingSection
-	15, // 5: seqsvr.v1.StatusReply.key_hashes:type_name -> seqsvr.v1.KeyHash
-	25, // 6: seqsvr.v1.StatusReply.refused:type_name -> seqsvr.v1.Refusal
-	7,  // 7: seqsvr.v1.LeasesReply.leases:type_name -> seqsvr.v1.LeaseInfo
-	10, // 8: seqsvr.v1.EventsReply.events:type_name -> seqsvr.v1.Event
-	26, // 9: seqsvr.v1.AddSpaceRequest.space:type_name -> seqsvr.v1.Space
-	26, // 10: seqsvr.v1.AddSpaceReply.space:type_name -> seqsvr.v1.Space
-	0,  // 11: seqsvr.v1.Admin.Status:input_type -> seqsvr.v1.StatusRequest
-	6,  // 12: seqsvr.v1.Admin.Leases:input_type -> seqsvr.v1.LeasesRequest
-	9,  // 13: seqsvr.v1.Admin.Events:input_type -> seqsvr.v1.EventsRequest
-	12, // 14: seqsvr.v1.Admin.Drain:input_type -> seqsvr.v1.DrainRequest
-	13, // 15: seqsvr.v1.Admin.Move:input_type -> seqsvr.v1.MoveRequest
-	14, // 16: seqsvr.v1.Admin.Rebalance:input_type -> seqsvr.v1.RebalanceRequest
-	16, // 17: seqsvr.v1.Admin.Rehash:input_type -> seqsvr.v1.RehashRequest
-	18, // 18: seqsvr.v1.Admin.AddSpace:input_type -> seqsvr.v1.AddSpaceRequest
-	21, // 19: seqsvr.v1.Admin.Counters:input_type -> seqsvr.v1.CountersRequest
-	23, // 20: seqsvr.v1.Admin.RaiseSection:input_type -> seqsvr.v1.RaiseSectionRequest
-	4,  // 21: seqsvr.v1.Admin.Status:output_type -> seqsvr.v1.StatusReply
-	8,  // 22: seqsvr.v1.Admin.Leases:output_type -> seqsvr.v1.LeasesReply
-	11, // 23: seqsvr.v1.Admin.Events:output_type -> seqsvr.v1.EventsReply
-	20, // 24: seqsvr.v1.Admin.Drain:output_type -> seqsvr.v1.ChangeReply
-	20, // 25: seqsvr.v1.Admin.Move:output_type -> seqsvr.v1.ChangeReply
-	20, // 26: seqsvr.v1.Admin.Rebalance:output_type -> seqsvr.v1.ChangeReply
-	17, // 27: seqsvr.v1.Admin.Rehash:output_type -> seqsvr.v1.RehashReply
-	19, // 28: seqsvr.v1.Admin.AddSpace:output_type -> seqsvr.v1.AddSpaceReply
-	22, // 29: seqsvr.v1.Admin.Counters:output_type -> seqsvr.v1.CountersReply
-	24, // 30: seqsvr.v1.Admin.RaiseSection:output_type -> seqsvr.v1.RaiseSectionReply
-	21, // [21:31] is the sub-list for method output_type
-	11, // [11:21] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	7,  // 4: seqsvr.v1.StatusReply.ending:type_name -> seqsvr.v1.EndingSection
+	17, // 5: seqsvr.v1.StatusReply.key_hashes:type_name -> seqsvr.v1.KeyHash
+	27, // 6: seqsvr.v1.StatusReply.refused:type_name -> seqsvr.v1.Refusal
+	5,  // 7: seqsvr.v1.StatusReply.reading:type_name -> seqsvr.v1.Reading
+	6,  // 8: seqsvr.v1.Reading.spaces:type_name -> seqsvr.v1.SpaceReading
+	9,  // 9: seqsvr.v1.LeasesReply.leases:type_name -> seqsvr.v1.LeaseInfo
+	12, // 10: seqsvr.v1.EventsReply.events:type_name -> seqsvr.v1.Event
+	28, // 11: seqsvr.v1.AddSpaceRequest.space:type_name -> seqsvr.v1.Space
+	28, // 12: seqsvr.v1.AddSpaceReply.space:type_name -> seqsvr.v1.Space
+	0,  // 13: seqsvr.v1.Admin.Status:input_type -> seqsvr.v1.StatusRequest
+	8,  // 14: seqsvr.v1.Admin.Leases:input_type -> seqsvr.v1.LeasesRequest
+	11, // 15: seqsvr.v1.Admin.Events:input_type -> seqsvr.v1.EventsRequest
+	14, // 16: seqsvr.v1.Admin.Drain:input_type -> seqsvr.v1.DrainRequest
+	15, // 17: seqsvr.v1.Admin.Move:input_type -> seqsvr.v1.MoveRequest
+	16, // 18: seqsvr.v1.Admin.Rebalance:input_type -> seqsvr.v1.RebalanceRequest
+	18, // 19: seqsvr.v1.Admin.Rehash:input_type -> seqsvr.v1.RehashRequest
+	20, // 20: seqsvr.v1.Admin.AddSpace:input_type -> seqsvr.v1.AddSpaceRequest
+	23, // 21: seqsvr.v1.Admin.Counters:input_type -> seqsvr.v1.CountersRequest
+	25, // 22: seqsvr.v1.Admin.RaiseSection:input_type -> seqsvr.v1.RaiseSectionRequest
+	4,  // 23: seqsvr.v1.Admin.Status:output_type -> seqsvr.v1.StatusReply
+	10, // 24: seqsvr.v1.Admin.Leases:output_type -> seqsvr.v1.LeasesReply
+	13, // 25: seqsvr.v1.Admin.Events:output_type -> seqsvr.v1.EventsReply
+	22, // 26: seqsvr.v1.Admin.Drain:output_type -> seqsvr.v1.ChangeReply
+	22, // 27: seqsvr.v1.Admin.Move:output_type -> seqsvr.v1.ChangeReply
+	22, // 28: seqsvr.v1.Admin.Rebalance:output_type -> seqsvr.v1.ChangeReply
+	19, // 29: seqsvr.v1.Admin.Rehash:output_type -> seqsvr.v1.RehashReply
+	21, // 30: seqsvr.v1.Admin.AddSpace:output_type -> seqsvr.v1.AddSpaceReply
+	24, // 31: seqsvr.v1.Admin.Counters:output_type -> seqsvr.v1.CountersReply
+	26, // 32: seqsvr.v1.Admin.RaiseSection:output_type -> seqsvr.v1.RaiseSectionReply
+	23, // [23:33] is the sub-list for method output_type
+	13, // [13:23] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_admin_proto_init() }
@@ -2349,7 +2564,7 @@ func file_seqsvr_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_admin_proto_rawDesc), len(file_seqsvr_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1179,6 +1179,377 @@ func (x *DoneReply) GetRoutes() *RouteTable {
 	return nil
 }
 
+// TicketsRequest is Open and Done of many keys, at most 10,000 over all. Each succeeds or fails by itself.
+type TicketsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Opens         []*OpenBatch           `protobuf:"bytes,1,rep,name=opens,proto3" json:"opens,omitempty"`
+	Dones         []*DoneBatch           `protobuf:"bytes,2,rep,name=dones,proto3" json:"dones,omitempty"`
+	RouteVersion  uint64                 `protobuf:"varint,3,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TicketsRequest) Reset() {
+	*x = TicketsRequest{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TicketsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TicketsRequest) ProtoMessage() {}
+
+func (x *TicketsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TicketsRequest.ProtoReflect.Descriptor instead.
+func (*TicketsRequest) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *TicketsRequest) GetOpens() []*OpenBatch {
+	if x != nil {
+		return x.Opens
+	}
+	return nil
+}
+
+func (x *TicketsRequest) GetDones() []*DoneBatch {
+	if x != nil {
+		return x.Dones
+	}
+	return nil
+}
+
+func (x *TicketsRequest) GetRouteVersion() uint64 {
+	if x != nil {
+		return x.RouteVersion
+	}
+	return 0
+}
+
+type OpenBatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Keys          *Batch                 `protobuf:"bytes,1,opt,name=keys,proto3" json:"keys,omitempty"`
+	LifeMs        uint64                 `protobuf:"varint,2,opt,name=life_ms,json=lifeMs,proto3" json:"life_ms,omitempty"` // of each; see OpenRequest
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenBatch) Reset() {
+	*x = OpenBatch{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenBatch) ProtoMessage() {}
+
+func (x *OpenBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenBatch.ProtoReflect.Descriptor instead.
+func (*OpenBatch) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *OpenBatch) GetKeys() *Batch {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *OpenBatch) GetLifeMs() uint64 {
+	if x != nil {
+		return x.LifeMs
+	}
+	return 0
+}
+
+type DoneBatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Keys          *Batch                 `protobuf:"bytes,1,opt,name=keys,proto3" json:"keys,omitempty"`                   // of keys alone
+	First         []uint64               `protobuf:"fixed64,2,rep,packed,name=first,proto3" json:"first,omitempty"`        // one an index; see DoneRequest
+	Tickets       []uint64               `protobuf:"fixed64,3,rep,packed,name=tickets,proto3" json:"tickets,omitempty"`    // one an index
+	Cancelled     []bool                 `protobuf:"varint,4,rep,packed,name=cancelled,proto3" json:"cancelled,omitempty"` // empty: none is; else one an index
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DoneBatch) Reset() {
+	*x = DoneBatch{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DoneBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DoneBatch) ProtoMessage() {}
+
+func (x *DoneBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DoneBatch.ProtoReflect.Descriptor instead.
+func (*DoneBatch) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *DoneBatch) GetKeys() *Batch {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *DoneBatch) GetFirst() []uint64 {
+	if x != nil {
+		return x.First
+	}
+	return nil
+}
+
+func (x *DoneBatch) GetTickets() []uint64 {
+	if x != nil {
+		return x.Tickets
+	}
+	return nil
+}
+
+func (x *DoneBatch) GetCancelled() []bool {
+	if x != nil {
+		return x.Cancelled
+	}
+	return nil
+}
+
+type TicketsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Opens         []*OpenResult          `protobuf:"bytes,1,rep,name=opens,proto3" json:"opens,omitempty"` // one a batch, in order
+	Dones         []*DoneResult          `protobuf:"bytes,2,rep,name=dones,proto3" json:"dones,omitempty"` // one a batch, in order
+	RouteVersion  uint64                 `protobuf:"varint,3,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	Routes        *RouteTable            `protobuf:"bytes,4,opt,name=routes,proto3" json:"routes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TicketsReply) Reset() {
+	*x = TicketsReply{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TicketsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TicketsReply) ProtoMessage() {}
+
+func (x *TicketsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TicketsReply.ProtoReflect.Descriptor instead.
+func (*TicketsReply) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *TicketsReply) GetOpens() []*OpenResult {
+	if x != nil {
+		return x.Opens
+	}
+	return nil
+}
+
+func (x *TicketsReply) GetDones() []*DoneResult {
+	if x != nil {
+		return x.Dones
+	}
+	return nil
+}
+
+func (x *TicketsReply) GetRouteVersion() uint64 {
+	if x != nil {
+		return x.RouteVersion
+	}
+	return 0
+}
+
+func (x *TicketsReply) GetRoutes() *RouteTable {
+	if x != nil {
+		return x.Routes
+	}
+	return nil
+}
+
+// OpenResult answers an OpenBatch, one entry an index.
+type OpenResult struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Numbers       *BatchResult           `protobuf:"bytes,1,opt,name=numbers,proto3" json:"numbers,omitempty"`
+	Tickets       []uint64               `protobuf:"fixed64,2,rep,packed,name=tickets,proto3" json:"tickets,omitempty"`
+	LifeMs        uint64                 `protobuf:"varint,3,opt,name=life_ms,json=lifeMs,proto3" json:"life_ms,omitempty"` // of each ticket
+	Apart         bool                   `protobuf:"varint,4,opt,name=apart,proto3" json:"apart,omitempty"`                 // nothing was tried, because some keys would have to wait: call Open for each
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenResult) Reset() {
+	*x = OpenResult{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenResult) ProtoMessage() {}
+
+func (x *OpenResult) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenResult.ProtoReflect.Descriptor instead.
+func (*OpenResult) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *OpenResult) GetNumbers() *BatchResult {
+	if x != nil {
+		return x.Numbers
+	}
+	return nil
+}
+
+func (x *OpenResult) GetTickets() []uint64 {
+	if x != nil {
+		return x.Tickets
+	}
+	return nil
+}
+
+func (x *OpenResult) GetLifeMs() uint64 {
+	if x != nil {
+		return x.LifeMs
+	}
+	return 0
+}
+
+func (x *OpenResult) GetApart() bool {
+	if x != nil {
+		return x.Apart
+	}
+	return false
+}
+
+// DoneResult answers a DoneBatch. An index without an error has ended.
+type DoneResult struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Errors        []*KeyError            `protobuf:"bytes,1,rep,name=errors,proto3" json:"errors,omitempty"`
+	Apart         bool                   `protobuf:"varint,2,opt,name=apart,proto3" json:"apart,omitempty"` // nothing was tried, because some keys would have to wait: call Done for each
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DoneResult) Reset() {
+	*x = DoneResult{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DoneResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DoneResult) ProtoMessage() {}
+
+func (x *DoneResult) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DoneResult.ProtoReflect.Descriptor instead.
+func (*DoneResult) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *DoneResult) GetErrors() []*KeyError {
+	if x != nil {
+		return x.Errors
+	}
+	return nil
+}
+
+func (x *DoneResult) GetApart() bool {
+	if x != nil {
+		return x.Apart
+	}
+	return false
+}
+
 type MarkRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Batches       []*Batch               `protobuf:"bytes,1,rep,name=batches,proto3" json:"batches,omitempty"` // of keys alone: counts and request ids are not looked at
@@ -1189,7 +1560,7 @@ type MarkRequest struct {
 
 func (x *MarkRequest) Reset() {
 	*x = MarkRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1201,7 +1572,7 @@ func (x *MarkRequest) String() string {
 func (*MarkRequest) ProtoMessage() {}
 
 func (x *MarkRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[13]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1214,7 +1585,7 @@ func (x *MarkRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkRequest.ProtoReflect.Descriptor instead.
 func (*MarkRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{13}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *MarkRequest) GetBatches() []*Batch {
@@ -1245,7 +1616,7 @@ type MarkResult struct {
 
 func (x *MarkResult) Reset() {
 	*x = MarkResult{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1257,7 +1628,7 @@ func (x *MarkResult) String() string {
 func (*MarkResult) ProtoMessage() {}
 
 func (x *MarkResult) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[14]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1270,7 +1641,7 @@ func (x *MarkResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkResult.ProtoReflect.Descriptor instead.
 func (*MarkResult) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{14}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *MarkResult) GetMarks() []uint64 {
@@ -1319,7 +1690,7 @@ type MarkReply struct {
 
 func (x *MarkReply) Reset() {
 	*x = MarkReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1331,7 +1702,7 @@ func (x *MarkReply) String() string {
 func (*MarkReply) ProtoMessage() {}
 
 func (x *MarkReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[15]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1344,7 +1715,7 @@ func (x *MarkReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkReply.ProtoReflect.Descriptor instead.
 func (*MarkReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{15}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *MarkReply) GetResults() []*MarkResult {
@@ -1384,7 +1755,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1396,7 +1767,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[16]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1409,7 +1780,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{16}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *WatchRequest) GetAdd() []*Batch {
@@ -1458,7 +1829,7 @@ type WatchReply struct {
 
 func (x *WatchReply) Reset() {
 	*x = WatchReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1470,7 +1841,7 @@ func (x *WatchReply) String() string {
 func (*WatchReply) ProtoMessage() {}
 
 func (x *WatchReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[17]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1854,7 @@ func (x *WatchReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchReply.ProtoReflect.Descriptor instead.
 func (*WatchReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{17}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *WatchReply) GetIds() []uint32 {
@@ -1552,7 +1923,7 @@ type CurrentRequest struct {
 
 func (x *CurrentRequest) Reset() {
 	*x = CurrentRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1564,7 +1935,7 @@ func (x *CurrentRequest) String() string {
 func (*CurrentRequest) ProtoMessage() {}
 
 func (x *CurrentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[18]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1577,7 +1948,7 @@ func (x *CurrentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrentRequest.ProtoReflect.Descriptor instead.
 func (*CurrentRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{18}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CurrentRequest) GetBatches() []*Batch {
@@ -1607,7 +1978,7 @@ type CurrentResult struct {
 
 func (x *CurrentResult) Reset() {
 	*x = CurrentResult{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1619,7 +1990,7 @@ func (x *CurrentResult) String() string {
 func (*CurrentResult) ProtoMessage() {}
 
 func (x *CurrentResult) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[19]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1632,7 +2003,7 @@ func (x *CurrentResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrentResult.ProtoReflect.Descriptor instead.
 func (*CurrentResult) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{19}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CurrentResult) GetValues() []uint64 {
@@ -1674,7 +2045,7 @@ type CurrentReply struct {
 
 func (x *CurrentReply) Reset() {
 	*x = CurrentReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1686,7 +2057,7 @@ func (x *CurrentReply) String() string {
 func (*CurrentReply) ProtoMessage() {}
 
 func (x *CurrentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[20]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1699,7 +2070,7 @@ func (x *CurrentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrentReply.ProtoReflect.Descriptor instead.
 func (*CurrentReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{20}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CurrentReply) GetResults() []*CurrentResult {
@@ -1745,7 +2116,7 @@ type RaiseRequest struct {
 
 func (x *RaiseRequest) Reset() {
 	*x = RaiseRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1757,7 +2128,7 @@ func (x *RaiseRequest) String() string {
 func (*RaiseRequest) ProtoMessage() {}
 
 func (x *RaiseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1770,7 +2141,7 @@ func (x *RaiseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseRequest.ProtoReflect.Descriptor instead.
 func (*RaiseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{21}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RaiseRequest) GetSpace() string {
@@ -1860,7 +2231,7 @@ type RaiseReply struct {
 
 func (x *RaiseReply) Reset() {
 	*x = RaiseReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1872,7 +2243,7 @@ func (x *RaiseReply) String() string {
 func (*RaiseReply) ProtoMessage() {}
 
 func (x *RaiseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1885,7 +2256,7 @@ func (x *RaiseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseReply.ProtoReflect.Descriptor instead.
 func (*RaiseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{22}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RaiseReply) GetValue() uint64 {
@@ -1923,7 +2294,7 @@ type RaiseBatch struct {
 
 func (x *RaiseBatch) Reset() {
 	*x = RaiseBatch{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1935,7 +2306,7 @@ func (x *RaiseBatch) String() string {
 func (*RaiseBatch) ProtoMessage() {}
 
 func (x *RaiseBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1948,7 +2319,7 @@ func (x *RaiseBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseBatch.ProtoReflect.Descriptor instead.
 func (*RaiseBatch) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{23}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RaiseBatch) GetSpace() string {
@@ -1996,7 +2367,7 @@ type BatchRaiseRequest struct {
 
 func (x *BatchRaiseRequest) Reset() {
 	*x = BatchRaiseRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2008,7 +2379,7 @@ func (x *BatchRaiseRequest) String() string {
 func (*BatchRaiseRequest) ProtoMessage() {}
 
 func (x *BatchRaiseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2021,7 +2392,7 @@ func (x *BatchRaiseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRaiseRequest.ProtoReflect.Descriptor instead.
 func (*BatchRaiseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{24}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *BatchRaiseRequest) GetBatches() []*RaiseBatch {
@@ -2049,7 +2420,7 @@ type RaiseResult struct {
 
 func (x *RaiseResult) Reset() {
 	*x = RaiseResult{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2061,7 +2432,7 @@ func (x *RaiseResult) String() string {
 func (*RaiseResult) ProtoMessage() {}
 
 func (x *RaiseResult) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2074,7 +2445,7 @@ func (x *RaiseResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseResult.ProtoReflect.Descriptor instead.
 func (*RaiseResult) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{25}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RaiseResult) GetValues() []uint64 {
@@ -2102,7 +2473,7 @@ type BatchRaiseReply struct {
 
 func (x *BatchRaiseReply) Reset() {
 	*x = BatchRaiseReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2114,7 +2485,7 @@ func (x *BatchRaiseReply) String() string {
 func (*BatchRaiseReply) ProtoMessage() {}
 
 func (x *BatchRaiseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2127,7 +2498,7 @@ func (x *BatchRaiseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRaiseReply.ProtoReflect.Descriptor instead.
 func (*BatchRaiseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{26}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *BatchRaiseReply) GetResults() []*RaiseResult {
@@ -2158,6 +2529,7 @@ type StreamRequest struct {
 	//
 	//	*StreamRequest_Next
 	//	*StreamRequest_Current
+	//	*StreamRequest_Tickets
 	Call          isStreamRequest_Call `protobuf_oneof:"call"`
 	TimeoutMs     uint32               `protobuf:"varint,4,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"` // how long the caller waits; 0: 5,000
 	Parts         bool                 `protobuf:"varint,5,opt,name=parts,proto3" json:"parts,omitempty"`                          // the caller takes the answer to next in parts; see StreamReply.more
@@ -2167,7 +2539,7 @@ type StreamRequest struct {
 
 func (x *StreamRequest) Reset() {
 	*x = StreamRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2179,7 +2551,7 @@ func (x *StreamRequest) String() string {
 func (*StreamRequest) ProtoMessage() {}
 
 func (x *StreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2192,7 +2564,7 @@ func (x *StreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRequest.ProtoReflect.Descriptor instead.
 func (*StreamRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{27}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *StreamRequest) GetId() uint64 {
@@ -2227,6 +2599,15 @@ func (x *StreamRequest) GetCurrent() *CurrentRequest {
 	return nil
 }
 
+func (x *StreamRequest) GetTickets() *TicketsRequest {
+	if x != nil {
+		if x, ok := x.Call.(*StreamRequest_Tickets); ok {
+			return x.Tickets
+		}
+	}
+	return nil
+}
+
 func (x *StreamRequest) GetTimeoutMs() uint32 {
 	if x != nil {
 		return x.TimeoutMs
@@ -2253,9 +2634,16 @@ type StreamRequest_Current struct {
 	Current *CurrentRequest `protobuf:"bytes,3,opt,name=current,proto3,oneof"`
 }
 
+type StreamRequest_Tickets struct {
+	// From a server that does not know it, and from routers: BAD_ARGUMENT for the whole call. Nothing was done then.
+	Tickets *TicketsRequest `protobuf:"bytes,6,opt,name=tickets,proto3,oneof"`
+}
+
 func (*StreamRequest_Next) isStreamRequest_Call() {}
 
 func (*StreamRequest_Current) isStreamRequest_Call() {}
+
+func (*StreamRequest_Tickets) isStreamRequest_Call() {}
 
 type StreamReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2264,6 +2652,7 @@ type StreamReply struct {
 	//
 	//	*StreamReply_Next
 	//	*StreamReply_Current
+	//	*StreamReply_Tickets
 	//	*StreamReply_Error
 	Result isStreamReply_Result `protobuf_oneof:"result"`
 	// Keys with neither a number nor an error have to wait; more replies with this id follow, each
@@ -2275,7 +2664,7 @@ type StreamReply struct {
 
 func (x *StreamReply) Reset() {
 	*x = StreamReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2287,7 +2676,7 @@ func (x *StreamReply) String() string {
 func (*StreamReply) ProtoMessage() {}
 
 func (x *StreamReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2300,7 +2689,7 @@ func (x *StreamReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamReply.ProtoReflect.Descriptor instead.
 func (*StreamReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{28}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *StreamReply) GetId() uint64 {
@@ -2335,6 +2724,15 @@ func (x *StreamReply) GetCurrent() *CurrentReply {
 	return nil
 }
 
+func (x *StreamReply) GetTickets() *TicketsReply {
+	if x != nil {
+		if x, ok := x.Result.(*StreamReply_Tickets); ok {
+			return x.Tickets
+		}
+	}
+	return nil
+}
+
 func (x *StreamReply) GetError() *KeyError {
 	if x != nil {
 		if x, ok := x.Result.(*StreamReply_Error); ok {
@@ -2363,6 +2761,10 @@ type StreamReply_Current struct {
 	Current *CurrentReply `protobuf:"bytes,3,opt,name=current,proto3,oneof"`
 }
 
+type StreamReply_Tickets struct {
+	Tickets *TicketsReply `protobuf:"bytes,6,opt,name=tickets,proto3,oneof"`
+}
+
 type StreamReply_Error struct {
 	Error *KeyError `protobuf:"bytes,4,opt,name=error,proto3,oneof"` // the whole call failed; index is not looked at
 }
@@ -2370,6 +2772,8 @@ type StreamReply_Error struct {
 func (*StreamReply_Next) isStreamReply_Result() {}
 
 func (*StreamReply_Current) isStreamReply_Result() {}
+
+func (*StreamReply_Tickets) isStreamReply_Result() {}
 
 func (*StreamReply_Error) isStreamReply_Result() {}
 
@@ -2383,7 +2787,7 @@ type RoutesRequest struct {
 
 func (x *RoutesRequest) Reset() {
 	*x = RoutesRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[29]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2395,7 +2799,7 @@ func (x *RoutesRequest) String() string {
 func (*RoutesRequest) ProtoMessage() {}
 
 func (x *RoutesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[29]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2408,7 +2812,7 @@ func (x *RoutesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoutesRequest.ProtoReflect.Descriptor instead.
 func (*RoutesRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{29}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RoutesRequest) GetRouteVersion() uint64 {
@@ -2441,7 +2845,7 @@ type RoutesReply struct {
 
 func (x *RoutesReply) Reset() {
 	*x = RoutesReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[30]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2453,7 +2857,7 @@ func (x *RoutesReply) String() string {
 func (*RoutesReply) ProtoMessage() {}
 
 func (x *RoutesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[30]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2466,7 +2870,7 @@ func (x *RoutesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoutesReply.ProtoReflect.Descriptor instead.
 func (*RoutesReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{30}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RoutesReply) GetClusterId() string {
@@ -2626,7 +3030,34 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\x02id\"_\n" +
 	"\tDoneReply\x12#\n" +
 	"\rroute_version\x18\x01 \x01(\x04R\frouteVersion\x12-\n" +
-	"\x06routes\x18\x02 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"^\n" +
+	"\x06routes\x18\x02 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\x8d\x01\n" +
+	"\x0eTicketsRequest\x12*\n" +
+	"\x05opens\x18\x01 \x03(\v2\x14.seqsvr.v1.OpenBatchR\x05opens\x12*\n" +
+	"\x05dones\x18\x02 \x03(\v2\x14.seqsvr.v1.DoneBatchR\x05dones\x12#\n" +
+	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion\"J\n" +
+	"\tOpenBatch\x12$\n" +
+	"\x04keys\x18\x01 \x01(\v2\x10.seqsvr.v1.BatchR\x04keys\x12\x17\n" +
+	"\alife_ms\x18\x02 \x01(\x04R\x06lifeMs\"\x7f\n" +
+	"\tDoneBatch\x12$\n" +
+	"\x04keys\x18\x01 \x01(\v2\x10.seqsvr.v1.BatchR\x04keys\x12\x14\n" +
+	"\x05first\x18\x02 \x03(\x06R\x05first\x12\x18\n" +
+	"\atickets\x18\x03 \x03(\x06R\atickets\x12\x1c\n" +
+	"\tcancelled\x18\x04 \x03(\bR\tcancelled\"\xbc\x01\n" +
+	"\fTicketsReply\x12+\n" +
+	"\x05opens\x18\x01 \x03(\v2\x15.seqsvr.v1.OpenResultR\x05opens\x12+\n" +
+	"\x05dones\x18\x02 \x03(\v2\x15.seqsvr.v1.DoneResultR\x05dones\x12#\n" +
+	"\rroute_version\x18\x03 \x01(\x04R\frouteVersion\x12-\n" +
+	"\x06routes\x18\x04 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\x87\x01\n" +
+	"\n" +
+	"OpenResult\x120\n" +
+	"\anumbers\x18\x01 \x01(\v2\x16.seqsvr.v1.BatchResultR\anumbers\x12\x18\n" +
+	"\atickets\x18\x02 \x03(\x06R\atickets\x12\x17\n" +
+	"\alife_ms\x18\x03 \x01(\x04R\x06lifeMs\x12\x14\n" +
+	"\x05apart\x18\x04 \x01(\bR\x05apart\"O\n" +
+	"\n" +
+	"DoneResult\x12+\n" +
+	"\x06errors\x18\x01 \x03(\v2\x13.seqsvr.v1.KeyErrorR\x06errors\x12\x14\n" +
+	"\x05apart\x18\x02 \x01(\bR\x05apart\"^\n" +
 	"\vMarkRequest\x12*\n" +
 	"\abatches\x18\x01 \x03(\v2\x10.seqsvr.v1.BatchR\abatches\x12#\n" +
 	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\"\x9a\x01\n" +
@@ -2701,19 +3132,21 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\x0fBatchRaiseReply\x120\n" +
 	"\aresults\x18\x01 \x03(\v2\x16.seqsvr.v1.RaiseResultR\aresults\x12#\n" +
 	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\x12-\n" +
-	"\x06routes\x18\x03 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\xc6\x01\n" +
+	"\x06routes\x18\x03 \x01(\v2\x15.seqsvr.v1.RouteTableR\x06routes\"\xfd\x01\n" +
 	"\rStreamRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x121\n" +
 	"\x04next\x18\x02 \x01(\v2\x1b.seqsvr.v1.BatchNextRequestH\x00R\x04next\x125\n" +
-	"\acurrent\x18\x03 \x01(\v2\x19.seqsvr.v1.CurrentRequestH\x00R\acurrent\x12\x1d\n" +
+	"\acurrent\x18\x03 \x01(\v2\x19.seqsvr.v1.CurrentRequestH\x00R\acurrent\x125\n" +
+	"\atickets\x18\x06 \x01(\v2\x19.seqsvr.v1.TicketsRequestH\x00R\atickets\x12\x1d\n" +
 	"\n" +
 	"timeout_ms\x18\x04 \x01(\rR\ttimeoutMs\x12\x14\n" +
 	"\x05parts\x18\x05 \x01(\bR\x05partsB\x06\n" +
-	"\x04call\"\xce\x01\n" +
+	"\x04call\"\x83\x02\n" +
 	"\vStreamReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12/\n" +
 	"\x04next\x18\x02 \x01(\v2\x19.seqsvr.v1.BatchNextReplyH\x00R\x04next\x123\n" +
-	"\acurrent\x18\x03 \x01(\v2\x17.seqsvr.v1.CurrentReplyH\x00R\acurrent\x12+\n" +
+	"\acurrent\x18\x03 \x01(\v2\x17.seqsvr.v1.CurrentReplyH\x00R\acurrent\x123\n" +
+	"\atickets\x18\x06 \x01(\v2\x17.seqsvr.v1.TicketsReplyH\x00R\atickets\x12+\n" +
 	"\x05error\x18\x04 \x01(\v2\x13.seqsvr.v1.KeyErrorH\x00R\x05error\x12\x12\n" +
 	"\x04more\x18\x05 \x01(\bR\x04moreB\b\n" +
 	"\x06result\"W\n" +
@@ -2759,7 +3192,7 @@ func file_seqsvr_v1_sequence_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_sequence_proto_rawDescData
 }
 
-var file_seqsvr_v1_sequence_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_seqsvr_v1_sequence_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_seqsvr_v1_sequence_proto_goTypes = []any{
 	(*NextRequest)(nil),       // 0: seqsvr.v1.NextRequest
 	(*NextReply)(nil),         // 1: seqsvr.v1.NextReply
@@ -2774,95 +3207,112 @@ var file_seqsvr_v1_sequence_proto_goTypes = []any{
 	(*OpenReply)(nil),         // 10: seqsvr.v1.OpenReply
 	(*DoneRequest)(nil),       // 11: seqsvr.v1.DoneRequest
 	(*DoneReply)(nil),         // 12: seqsvr.v1.DoneReply
-	(*MarkRequest)(nil),       // 13: seqsvr.v1.MarkRequest
-	(*MarkResult)(nil),        // 14: seqsvr.v1.MarkResult
-	(*MarkReply)(nil),         // 15: seqsvr.v1.MarkReply
-	(*WatchRequest)(nil),      // 16: seqsvr.v1.WatchRequest
-	(*WatchReply)(nil),        // 17: seqsvr.v1.WatchReply
-	(*CurrentRequest)(nil),    // 18: seqsvr.v1.CurrentRequest
-	(*CurrentResult)(nil),     // 19: seqsvr.v1.CurrentResult
-	(*CurrentReply)(nil),      // 20: seqsvr.v1.CurrentReply
-	(*RaiseRequest)(nil),      // 21: seqsvr.v1.RaiseRequest
-	(*RaiseReply)(nil),        // 22: seqsvr.v1.RaiseReply
-	(*RaiseBatch)(nil),        // 23: seqsvr.v1.RaiseBatch
-	(*BatchRaiseRequest)(nil), // 24: seqsvr.v1.BatchRaiseRequest
-	(*RaiseResult)(nil),       // 25: seqsvr.v1.RaiseResult
-	(*BatchRaiseReply)(nil),   // 26: seqsvr.v1.BatchRaiseReply
-	(*StreamRequest)(nil),     // 27: seqsvr.v1.StreamRequest
-	(*StreamReply)(nil),       // 28: seqsvr.v1.StreamReply
-	(*RoutesRequest)(nil),     // 29: seqsvr.v1.RoutesRequest
-	(*RoutesReply)(nil),       // 30: seqsvr.v1.RoutesReply
-	(*RouteTable)(nil),        // 31: seqsvr.v1.RouteTable
-	(ErrorCode)(0),            // 32: seqsvr.v1.ErrorCode
-	(*Mapping)(nil),           // 33: seqsvr.v1.Mapping
-	(*SetMap)(nil),            // 34: seqsvr.v1.SetMap
-	(*Incarnation)(nil),       // 35: seqsvr.v1.Incarnation
+	(*TicketsRequest)(nil),    // 13: seqsvr.v1.TicketsRequest
+	(*OpenBatch)(nil),         // 14: seqsvr.v1.OpenBatch
+	(*DoneBatch)(nil),         // 15: seqsvr.v1.DoneBatch
+	(*TicketsReply)(nil),      // 16: seqsvr.v1.TicketsReply
+	(*OpenResult)(nil),        // 17: seqsvr.v1.OpenResult
+	(*DoneResult)(nil),        // 18: seqsvr.v1.DoneResult
+	(*MarkRequest)(nil),       // 19: seqsvr.v1.MarkRequest
+	(*MarkResult)(nil),        // 20: seqsvr.v1.MarkResult
+	(*MarkReply)(nil),         // 21: seqsvr.v1.MarkReply
+	(*WatchRequest)(nil),      // 22: seqsvr.v1.WatchRequest
+	(*WatchReply)(nil),        // 23: seqsvr.v1.WatchReply
+	(*CurrentRequest)(nil),    // 24: seqsvr.v1.CurrentRequest
+	(*CurrentResult)(nil),     // 25: seqsvr.v1.CurrentResult
+	(*CurrentReply)(nil),      // 26: seqsvr.v1.CurrentReply
+	(*RaiseRequest)(nil),      // 27: seqsvr.v1.RaiseRequest
+	(*RaiseReply)(nil),        // 28: seqsvr.v1.RaiseReply
+	(*RaiseBatch)(nil),        // 29: seqsvr.v1.RaiseBatch
+	(*BatchRaiseRequest)(nil), // 30: seqsvr.v1.BatchRaiseRequest
+	(*RaiseResult)(nil),       // 31: seqsvr.v1.RaiseResult
+	(*BatchRaiseReply)(nil),   // 32: seqsvr.v1.BatchRaiseReply
+	(*StreamRequest)(nil),     // 33: seqsvr.v1.StreamRequest
+	(*StreamReply)(nil),       // 34: seqsvr.v1.StreamReply
+	(*RoutesRequest)(nil),     // 35: seqsvr.v1.RoutesRequest
+	(*RoutesReply)(nil),       // 36: seqsvr.v1.RoutesReply
+	(*RouteTable)(nil),        // 37: seqsvr.v1.RouteTable
+	(ErrorCode)(0),            // 38: seqsvr.v1.ErrorCode
+	(*Mapping)(nil),           // 39: seqsvr.v1.Mapping
+	(*SetMap)(nil),            // 40: seqsvr.v1.SetMap
+	(*Incarnation)(nil),       // 41: seqsvr.v1.Incarnation
 }
 var file_seqsvr_v1_sequence_proto_depIdxs = []int32{
-	31, // 0: seqsvr.v1.NextReply.routes:type_name -> seqsvr.v1.RouteTable
-	32, // 1: seqsvr.v1.KeyError.code:type_name -> seqsvr.v1.ErrorCode
+	37, // 0: seqsvr.v1.NextReply.routes:type_name -> seqsvr.v1.RouteTable
+	38, // 1: seqsvr.v1.KeyError.code:type_name -> seqsvr.v1.ErrorCode
 	3,  // 2: seqsvr.v1.BatchResult.errors:type_name -> seqsvr.v1.KeyError
 	2,  // 3: seqsvr.v1.BatchNextRequest.batches:type_name -> seqsvr.v1.Batch
 	4,  // 4: seqsvr.v1.BatchNextReply.results:type_name -> seqsvr.v1.BatchResult
-	31, // 5: seqsvr.v1.BatchNextReply.routes:type_name -> seqsvr.v1.RouteTable
-	31, // 6: seqsvr.v1.LookupReply.routes:type_name -> seqsvr.v1.RouteTable
-	31, // 7: seqsvr.v1.OpenReply.routes:type_name -> seqsvr.v1.RouteTable
-	31, // 8: seqsvr.v1.DoneReply.routes:type_name -> seqsvr.v1.RouteTable
-	2,  // 9: seqsvr.v1.MarkRequest.batches:type_name -> seqsvr.v1.Batch
-	3,  // 10: seqsvr.v1.MarkResult.errors:type_name -> seqsvr.v1.KeyError
-	14, // 11: seqsvr.v1.MarkReply.results:type_name -> seqsvr.v1.MarkResult
-	31, // 12: seqsvr.v1.MarkReply.routes:type_name -> seqsvr.v1.RouteTable
-	2,  // 13: seqsvr.v1.WatchRequest.add:type_name -> seqsvr.v1.Batch
-	2,  // 14: seqsvr.v1.WatchRequest.remove:type_name -> seqsvr.v1.Batch
-	3,  // 15: seqsvr.v1.WatchReply.errors:type_name -> seqsvr.v1.KeyError
-	31, // 16: seqsvr.v1.WatchReply.routes:type_name -> seqsvr.v1.RouteTable
-	2,  // 17: seqsvr.v1.CurrentRequest.batches:type_name -> seqsvr.v1.Batch
-	3,  // 18: seqsvr.v1.CurrentResult.errors:type_name -> seqsvr.v1.KeyError
-	19, // 19: seqsvr.v1.CurrentReply.results:type_name -> seqsvr.v1.CurrentResult
-	31, // 20: seqsvr.v1.CurrentReply.routes:type_name -> seqsvr.v1.RouteTable
-	31, // 21: seqsvr.v1.RaiseReply.routes:type_name -> seqsvr.v1.RouteTable
-	23, // 22: seqsvr.v1.BatchRaiseRequest.batches:type_name -> seqsvr.v1.RaiseBatch
-	3,  // 23: seqsvr.v1.RaiseResult.errors:type_name -> seqsvr.v1.KeyError
-	25, // 24: seqsvr.v1.BatchRaiseReply.results:type_name -> seqsvr.v1.RaiseResult
-	31, // 25: seqsvr.v1.BatchRaiseReply.routes:type_name -> seqsvr.v1.RouteTable
-	5,  // 26: seqsvr.v1.StreamRequest.next:type_name -> seqsvr.v1.BatchNextRequest
-	18, // 27: seqsvr.v1.StreamRequest.current:type_name -> seqsvr.v1.CurrentRequest
-	6,  // 28: seqsvr.v1.StreamReply.next:type_name -> seqsvr.v1.BatchNextReply
-	20, // 29: seqsvr.v1.StreamReply.current:type_name -> seqsvr.v1.CurrentReply
-	3,  // 30: seqsvr.v1.StreamReply.error:type_name -> seqsvr.v1.KeyError
-	31, // 31: seqsvr.v1.RoutesReply.routes:type_name -> seqsvr.v1.RouteTable
-	33, // 32: seqsvr.v1.RoutesReply.mapping:type_name -> seqsvr.v1.Mapping
-	34, // 33: seqsvr.v1.RoutesReply.sets:type_name -> seqsvr.v1.SetMap
-	35, // 34: seqsvr.v1.RoutesReply.incarnation:type_name -> seqsvr.v1.Incarnation
-	0,  // 35: seqsvr.v1.Sequence.Next:input_type -> seqsvr.v1.NextRequest
-	5,  // 36: seqsvr.v1.Sequence.BatchNext:input_type -> seqsvr.v1.BatchNextRequest
-	7,  // 37: seqsvr.v1.Sequence.Lookup:input_type -> seqsvr.v1.LookupRequest
-	18, // 38: seqsvr.v1.Sequence.Current:input_type -> seqsvr.v1.CurrentRequest
-	21, // 39: seqsvr.v1.Sequence.Raise:input_type -> seqsvr.v1.RaiseRequest
-	24, // 40: seqsvr.v1.Sequence.BatchRaise:input_type -> seqsvr.v1.BatchRaiseRequest
-	9,  // 41: seqsvr.v1.Sequence.Open:input_type -> seqsvr.v1.OpenRequest
-	11, // 42: seqsvr.v1.Sequence.Done:input_type -> seqsvr.v1.DoneRequest
-	13, // 43: seqsvr.v1.Sequence.Mark:input_type -> seqsvr.v1.MarkRequest
-	16, // 44: seqsvr.v1.Sequence.Watch:input_type -> seqsvr.v1.WatchRequest
-	27, // 45: seqsvr.v1.Sequence.Stream:input_type -> seqsvr.v1.StreamRequest
-	29, // 46: seqsvr.v1.Sequence.Routes:input_type -> seqsvr.v1.RoutesRequest
-	1,  // 47: seqsvr.v1.Sequence.Next:output_type -> seqsvr.v1.NextReply
-	6,  // 48: seqsvr.v1.Sequence.BatchNext:output_type -> seqsvr.v1.BatchNextReply
-	8,  // 49: seqsvr.v1.Sequence.Lookup:output_type -> seqsvr.v1.LookupReply
-	20, // 50: seqsvr.v1.Sequence.Current:output_type -> seqsvr.v1.CurrentReply
-	22, // 51: seqsvr.v1.Sequence.Raise:output_type -> seqsvr.v1.RaiseReply
-	26, // 52: seqsvr.v1.Sequence.BatchRaise:output_type -> seqsvr.v1.BatchRaiseReply
-	10, // 53: seqsvr.v1.Sequence.Open:output_type -> seqsvr.v1.OpenReply
-	12, // 54: seqsvr.v1.Sequence.Done:output_type -> seqsvr.v1.DoneReply
-	15, // 55: seqsvr.v1.Sequence.Mark:output_type -> seqsvr.v1.MarkReply
-	17, // 56: seqsvr.v1.Sequence.Watch:output_type -> seqsvr.v1.WatchReply
-	28, // 57: seqsvr.v1.Sequence.Stream:output_type -> seqsvr.v1.StreamReply
-	30, // 58: seqsvr.v1.Sequence.Routes:output_type -> seqsvr.v1.RoutesReply
-	47, // [47:59] is the sub-list for method output_type
-	35, // [35:47] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	37, // 5: seqsvr.v1.BatchNextReply.routes:type_name -> seqsvr.v1.RouteTable
+	37, // 6: seqsvr.v1.LookupReply.routes:type_name -> seqsvr.v1.RouteTable
+	37, // 7: seqsvr.v1.OpenReply.routes:type_name -> seqsvr.v1.RouteTable
+	37, // 8: seqsvr.v1.DoneReply.routes:type_name -> seqsvr.v1.RouteTable
+	14, // 9: seqsvr.v1.TicketsRequest.opens:type_name -> seqsvr.v1.OpenBatch
+	15, // 10: seqsvr.v1.TicketsRequest.dones:type_name -> seqsvr.v1.DoneBatch
+	2,  // 11: seqsvr.v1.OpenBatch.keys:type_name -> seqsvr.v1.Batch
+	2,  // 12: seqsvr.v1.DoneBatch.keys:type_name -> seqsvr.v1.Batch
+	17, // 13: seqsvr.v1.TicketsReply.opens:type_name -> seqsvr.v1.OpenResult
+	18, // 14: seqsvr.v1.TicketsReply.dones:type_name -> seqsvr.v1.DoneResult
+	37, // 15: seqsvr.v1.TicketsReply.routes:type_name -> seqsvr.v1.RouteTable
+	4,  // 16: seqsvr.v1.OpenResult.numbers:type_name -> seqsvr.v1.BatchResult
+	3,  // 17: seqsvr.v1.DoneResult.errors:type_name -> seqsvr.v1.KeyError
+	2,  // 18: seqsvr.v1.MarkRequest.batches:type_name -> seqsvr.v1.Batch
+	3,  // 19: seqsvr.v1.MarkResult.errors:type_name -> seqsvr.v1.KeyError
+	20, // 20: seqsvr.v1.MarkReply.results:type_name -> seqsvr.v1.MarkResult
+	37, // 21: seqsvr.v1.MarkReply.routes:type_name -> seqsvr.v1.RouteTable
+	2,  // 22: seqsvr.v1.WatchRequest.add:type_name -> seqsvr.v1.Batch
+	2,  // 23: seqsvr.v1.WatchRequest.remove:type_name -> seqsvr.v1.Batch
+	3,  // 24: seqsvr.v1.WatchReply.errors:type_name -> seqsvr.v1.KeyError
+	37, // 25: seqsvr.v1.WatchReply.routes:type_name -> seqsvr.v1.RouteTable
+	2,  // 26: seqsvr.v1.CurrentRequest.batches:type_name -> seqsvr.v1.Batch
+	3,  // 27: seqsvr.v1.CurrentResult.errors:type_name -> seqsvr.v1.KeyError
+	25, // 28: seqsvr.v1.CurrentReply.results:type_name -> seqsvr.v1.CurrentResult
+	37, // 29: seqsvr.v1.CurrentReply.routes:type_name -> seqsvr.v1.RouteTable
+	37, // 30: seqsvr.v1.RaiseReply.routes:type_name -> seqsvr.v1.RouteTable
+	29, // 31: seqsvr.v1.BatchRaiseRequest.batches:type_name -> seqsvr.v1.RaiseBatch
+	3,  // 32: seqsvr.v1.RaiseResult.errors:type_name -> seqsvr.v1.KeyError
+	31, // 33: seqsvr.v1.BatchRaiseReply.results:type_name -> seqsvr.v1.RaiseResult
+	37, // 34: seqsvr.v1.BatchRaiseReply.routes:type_name -> seqsvr.v1.RouteTable
+	5,  // 35: seqsvr.v1.StreamRequest.next:type_name -> seqsvr.v1.BatchNextRequest
+	24, // 36: seqsvr.v1.StreamRequest.current:type_name -> seqsvr.v1.CurrentRequest
+	13, // 37: seqsvr.v1.StreamRequest.tickets:type_name -> seqsvr.v1.TicketsRequest
+	6,  // 38: seqsvr.v1.StreamReply.next:type_name -> seqsvr.v1.BatchNextReply
+	26, // 39: seqsvr.v1.StreamReply.current:type_name -> seqsvr.v1.CurrentReply
+	16, // 40: seqsvr.v1.StreamReply.tickets:type_name -> seqsvr.v1.TicketsReply
+	3,  // 41: seqsvr.v1.StreamReply.error:type_name -> seqsvr.v1.KeyError
+	37, // 42: seqsvr.v1.RoutesReply.routes:type_name -> seqsvr.v1.RouteTable
+	39, // 43: seqsvr.v1.RoutesReply.mapping:type_name -> seqsvr.v1.Mapping
+	40, // 44: seqsvr.v1.RoutesReply.sets:type_name -> seqsvr.v1.SetMap
+	41, // 45: seqsvr.v1.RoutesReply.incarnation:type_name -> seqsvr.v1.Incarnation
+	0,  // 46: seqsvr.v1.Sequence.Next:input_type -> seqsvr.v1.NextRequest
+	5,  // 47: seqsvr.v1.Sequence.BatchNext:input_type -> seqsvr.v1.BatchNextRequest
+	7,  // 48: seqsvr.v1.Sequence.Lookup:input_type -> seqsvr.v1.LookupRequest
+	24, // 49: seqsvr.v1.Sequence.Current:input_type -> seqsvr.v1.CurrentRequest
+	27, // 50: seqsvr.v1.Sequence.Raise:input_type -> seqsvr.v1.RaiseRequest
+	30, // 51: seqsvr.v1.Sequence.BatchRaise:input_type -> seqsvr.v1.BatchRaiseRequest
+	9,  // 52: seqsvr.v1.Sequence.Open:input_type -> seqsvr.v1.OpenRequest
+	11, // 53: seqsvr.v1.Sequence.Done:input_type -> seqsvr.v1.DoneRequest
+	19, // 54: seqsvr.v1.Sequence.Mark:input_type -> seqsvr.v1.MarkRequest
+	22, // 55: seqsvr.v1.Sequence.Watch:input_type -> seqsvr.v1.WatchRequest
+	33, // 56: seqsvr.v1.Sequence.Stream:input_type -> seqsvr.v1.StreamRequest
+	35, // 57: seqsvr.v1.Sequence.Routes:input_type -> seqsvr.v1.RoutesRequest
+	1,  // 58: seqsvr.v1.Sequence.Next:output_type -> seqsvr.v1.NextReply
+	6,  // 59: seqsvr.v1.Sequence.BatchNext:output_type -> seqsvr.v1.BatchNextReply
+	8,  // 60: seqsvr.v1.Sequence.Lookup:output_type -> seqsvr.v1.LookupReply
+	26, // 61: seqsvr.v1.Sequence.Current:output_type -> seqsvr.v1.CurrentReply
+	28, // 62: seqsvr.v1.Sequence.Raise:output_type -> seqsvr.v1.RaiseReply
+	32, // 63: seqsvr.v1.Sequence.BatchRaise:output_type -> seqsvr.v1.BatchRaiseReply
+	10, // 64: seqsvr.v1.Sequence.Open:output_type -> seqsvr.v1.OpenReply
+	12, // 65: seqsvr.v1.Sequence.Done:output_type -> seqsvr.v1.DoneReply
+	21, // 66: seqsvr.v1.Sequence.Mark:output_type -> seqsvr.v1.MarkReply
+	23, // 67: seqsvr.v1.Sequence.Watch:output_type -> seqsvr.v1.WatchReply
+	34, // 68: seqsvr.v1.Sequence.Stream:output_type -> seqsvr.v1.StreamReply
+	36, // 69: seqsvr.v1.Sequence.Routes:output_type -> seqsvr.v1.RoutesReply
+	58, // [58:70] is the sub-list for method output_type
+	46, // [46:58] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_sequence_proto_init() }
@@ -2889,17 +3339,19 @@ func file_seqsvr_v1_sequence_proto_init() {
 		(*DoneRequest_Uid)(nil),
 		(*DoneRequest_Key)(nil),
 	}
-	file_seqsvr_v1_sequence_proto_msgTypes[21].OneofWrappers = []any{
+	file_seqsvr_v1_sequence_proto_msgTypes[27].OneofWrappers = []any{
 		(*RaiseRequest_Uid)(nil),
 		(*RaiseRequest_Key)(nil),
 	}
-	file_seqsvr_v1_sequence_proto_msgTypes[27].OneofWrappers = []any{
+	file_seqsvr_v1_sequence_proto_msgTypes[33].OneofWrappers = []any{
 		(*StreamRequest_Next)(nil),
 		(*StreamRequest_Current)(nil),
+		(*StreamRequest_Tickets)(nil),
 	}
-	file_seqsvr_v1_sequence_proto_msgTypes[28].OneofWrappers = []any{
+	file_seqsvr_v1_sequence_proto_msgTypes[34].OneofWrappers = []any{
 		(*StreamReply_Next)(nil),
 		(*StreamReply_Current)(nil),
+		(*StreamReply_Tickets)(nil),
 		(*StreamReply_Error)(nil),
 	}
 	type x struct{}
@@ -2908,7 +3360,7 @@ func file_seqsvr_v1_sequence_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_sequence_proto_rawDesc), len(file_seqsvr_v1_sequence_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   31,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

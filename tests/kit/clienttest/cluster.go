@@ -56,6 +56,7 @@ type Node struct {
 	// the unary ones.
 	Messages, Keys, Calls atomic.Int64
 	Watches               atomic.Int64 // that are open
+	Together              atomic.Int64 // messages with Opens and Dones of many callers
 	// Generates and Takes count those calls for snowflake IDs and segments.
 	Generates, Takes atomic.Int64
 	// Generated counts the snowflake IDs that the node handed out.
@@ -72,6 +73,8 @@ type Node struct {
 	door *doorway
 	hang chan struct{} // open while the node hangs, else nil
 	bare bool          // it serves sequences only
+	// older is set for a node of a build that takes Open and Done by unary calls only.
+	older bool
 
 	life    seq.Incarnation // that it tells; not known: none
 	refusal error           // in place of numbers; may be nil
@@ -276,6 +279,13 @@ func (n *Node) Restart() {
 	n.showQuorum()
 	n.mu.Unlock()
 	go func() { _ = srv.Serve(door) }()
+}
+
+// Older makes the node one of a build that takes Open and Done by unary calls only, or no such one.
+func (n *Node) Older(older bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.older = older
 }
 
 // Refuse makes the node answer with the error in place of numbers, nil as before. A

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -510,6 +511,17 @@ func (d *door) RecvMsg(m any) error {
 		if err := d.n.stall(d.Context()); err != nil {
 			return err
 		}
+		if call := r.GetTickets(); call != nil {
+			reply := d.n.tickets(call)
+			if reply == nil {
+				return nil
+			}
+			if reply.Id = r.GetId(); d.send(reply) != nil {
+				return io.EOF
+			}
+			proto.Reset(r)
+			continue
+		}
 		if next == nil {
 			return nil
 		}
@@ -526,6 +538,30 @@ func (d *door) RecvMsg(m any) error {
 		}
 		proto.Reset(r)
 	}
+}
+
+// tickets answers a message of calls with tickets; nil leaves it to the AllocSvr.
+func (n *Node) tickets(call *pb.TicketsRequest) *pb.StreamReply {
+	n.Together.Add(1)
+	n.mu.Lock()
+	older := n.older
+	n.mu.Unlock()
+	if older {
+		return &pb.StreamReply{Result: &pb.StreamReply_Error{Error: rpc.ToKeyError(0, fmt.Errorf("%w: a call of no known kind", seq.ErrBadArgument))}}
+	}
+	reply, all := &pb.TicketsReply{}, true
+	for _, b := range call.GetOpens() {
+		reply.Opens = append(reply.Opens, &pb.OpenResult{Apart: true})
+		all = all && n.refuses(b.GetKeys().GetSpace(), places(b.GetKeys())...) == nil
+	}
+	for _, b := range call.GetDones() {
+		reply.Dones = append(reply.Dones, &pb.DoneResult{Apart: true})
+		all = all && n.refuses(b.GetKeys().GetSpace(), places(b.GetKeys())...) == nil
+	}
+	if all {
+		return nil
+	}
+	return &pb.StreamReply{Result: &pb.StreamReply_Tickets{Tickets: reply}}
 }
 
 // SendMsg implements grpc.ServerStream.
