@@ -139,14 +139,9 @@ func (c *Client) Marks(ctx context.Context, keys ...Key) ([]Mark, error) {
 	if err := seq.CheckKeys("keys", len(keys)); err != nil {
 		return nil, call.Told("mark", err)
 	}
-	type group struct {
-		space string
-		named bool
-	}
-	groups, of := []group{}, map[group][]int{}
+	groups, of := []stream.Group{}, map[stream.Group][]int{}
 	for i, key := range keys {
-		_, named := key.Name()
-		g := group{key.Space, named}
+		g := stream.GroupOf(key)
 		if of[g] == nil {
 			groups = append(groups, g)
 		}
@@ -154,16 +149,8 @@ func (c *Client) Marks(ctx context.Context, keys ...Key) ([]Mark, error) {
 	}
 	out := make([]Mark, len(keys))
 	for _, g := range groups {
-		var batch stream.Keys
-		var names []string
-		for _, i := range of[g] {
-			name, _ := keys[i].Name()
-			names, batch.Places = append(names, name), append(batch.Places, keys[i].UID)
-		}
-		if g.named {
-			batch = stream.KeysOf(names)
-		}
-		marks, err := c.marks(ctx, g.space, batch)
+		batch := stream.KeysFrom(len(of[g]), func(k int) Key { return keys[of[g][k]] })
+		marks, err := c.marks(ctx, g.Space, batch)
 		if err != nil {
 			return nil, call.Told("mark", err)
 		}

@@ -26,6 +26,8 @@ type batch struct {
 	absentIsFree bool
 	// shows: the answers show the registers whatever their verdicts are, as reads do.
 	shows bool
+	// few: W stores are asked first, as round says.
+	few bool
 	// timeout of the round. If zero, Config.Timeout applies.
 	timeout time.Duration
 

@@ -37,7 +37,7 @@ func (p Preempting) Prepare(ctx context.Context, session seq.Session, items []Pr
 func (g *Group) probe(ctx context.Context, session seq.Session, regs []seq.Register, preempt bool) []Outcome {
 	regs = slices.Clone(regs) // slow stores read it after the call
 	outcomes := g.run(ctx, func(v *view) (*batch, message) {
-		b := &batch{op: "probe", n: v.cfg.N, w: v.cfg.W, length: len(regs), absentIsFree: true,
+		b := &batch{op: "probe", n: v.cfg.N, w: v.cfg.W, length: len(regs), absentIsFree: true, few: !preempt,
 			register: func(i int) seq.Register { return regs[i] }}
 		req := ReadRequest{Ref: v.cfg.Ref, Session: session, Registers: regs, Preempt: preempt}
 		return b, func(ctx context.Context, s Store) (string, []Result, error) {
@@ -159,7 +159,7 @@ func (g *Group) run(ctx context.Context, request func(v *view) (*batch, message)
 		v := g.now.Load()
 		b, send := request(v)
 		if b.length > 0 {
-			g.round(ctx, v.within(b.timeout), b.length, send, b.take)
+			g.round(ctx, v.within(b.timeout), b.length, b.few, send, b.take)
 		}
 		if !b.stale() || !g.refreshed(ctx, v, &p) {
 			return b.outcomes(time.Now())
@@ -186,7 +186,7 @@ func (g *Group) readPrefix(ctx context.Context, v *view, session seq.Session, pr
 	req := ReadRequest{Ref: v.cfg.Ref, Session: session, Prefix: prefix}
 	var answers []answer
 	var causes []error
-	g.round(ctx, v, anyLength, func(ctx context.Context, s Store) (string, []Result, error) {
+	g.round(ctx, v, anyLength, false, func(ctx context.Context, s Store) (string, []Result, error) {
 		reply, err := s.Read(ctx, req)
 		return reply.UUID, reply.Results, err
 	}, func(a answer) bool {
@@ -273,7 +273,7 @@ func (g *Group) release(ctx context.Context, what string, req ReleaseRequest) er
 func (g *Group) releaseAt(ctx context.Context, v *view, what string, req ReleaseRequest) error {
 	acks := 0
 	var causes []error
-	g.round(ctx, v, anyLength, func(ctx context.Context, s Store) (string, []Result, error) {
+	g.round(ctx, v, anyLength, false, func(ctx context.Context, s Store) (string, []Result, error) {
 		uuid, err := s.Release(ctx, req)
 		return uuid, nil, err
 	}, func(a answer) bool {

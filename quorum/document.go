@@ -246,7 +246,7 @@ func (o *docOp) read(ctx context.Context) (docView, error) {
 	var causes []error
 	known, alike, missing := 0, 0, 0
 	req := ReadRequest{Ref: cfg.Ref, Session: o.session, Registers: []seq.Register{o.register}}
-	o.g.round(ctx, now, 1, func(ctx context.Context, s Store) (string, []Result, error) {
+	o.g.round(ctx, now, 1, false, func(ctx context.Context, s Store) (string, []Result, error) {
 		reply, err := s.Read(ctx, req)
 		return reply.UUID, reply.Results, err
 	}, func(a answer) bool {

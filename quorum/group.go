@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/base/wake"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -32,8 +34,9 @@ type Group struct {
 // view is the stores that a round asks. Each round takes one and keeps it to its end: acks
 // of two member lists are never added up.
 type view struct {
-	cfg    Config
-	stores []NamedStore // immutable
+	cfg     Config
+	stores  []NamedStore // immutable
+	nearest *nearest
 }
 
 // within returns the view with another timeout of a round. If timeout is zero, it returns v.
@@ -63,7 +66,7 @@ func NewGroup(cfg Config, stores []NamedStore) (*Group, error) {
 		cfg.Timeout = DefaultTimeout
 	}
 	g := &Group{rounds: map[proposer]uint64{}, change: make(chan struct{})}
-	g.now.Store(&view{cfg: cfg, stores: append([]NamedStore(nil), stores...)})
+	g.now.Store(&view{cfg, slices.Clone(stores), newNearest(cfg.N)})
 	g.base, g.cancel = context.WithCancel(context.Background())
 	return g, nil
 }
@@ -93,21 +96,30 @@ type message func(ctx context.Context, s Store) (uuid string, results []Result, 
 // anyLength stands for a reply whose number of results is not known beforehand.
 const anyLength = -1
 
-// round sends a message to all stores at once and hands each answer to take,
-// one after the other, until take has enough. Each store's answer comes exactly
+// round sends a message to all stores at once, or if few is set to W of them first, and hands each answer to
+// take, one after the other, until take has enough. Each store's answer comes exactly
 // once if take never has enough: stores that are silent when ctx or the timeout
 // ends answer with that error. Answers that take does not wait for go on in the
 // background, detached from ctx so that a caller's deferred cancel does not take
 // a write back from the slow store, and bounded by the timeout.
-func (g *Group) round(ctx context.Context, v *view, length int, send message, take func(answer) (enough bool)) {
-	answers, late := g.send(ctx, v, send)
-	silent := make([]bool, len(v.stores))
-	for i := range silent {
-		silent[i] = true
+func (g *Group) round(ctx context.Context, v *view, length int, few bool, send message, take func(answer) (enough bool)) {
+	asked := g.begin(ctx, v, send)
+	defer asked.end()
+	var due <-chan time.Time // the others are asked then
+	begun := time.Now()
+	few = few && v.cfg.W < v.cfg.N
+	if few {
+		first, patience := v.nearest.first(v.cfg.W)
+		asked.send(first)
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		due = timer.C
+	} else {
+		asked.send(asked.unsent())
 	}
 	var counted []string
 	handle := func(a answer) bool {
-		silent[a.store] = false
+		asked.silent[a.store] = false
 		if a.err == nil {
 			a.err = v.vet(a, length, counted)
 		}
@@ -120,70 +132,166 @@ func (g *Group) round(ctx context.Context, v *view, length int, send message, ta
 		}
 		return take(a)
 	}
-	for range v.stores {
-		a, err := receive(ctx, late, answers)
-		if err != nil {
-			for i := range silent {
-				if silent[i] && handle(answer{store: i, err: err}) {
+	for got := 1; got <= len(v.stores); {
+		a, come, err := asked.receive(ctx, due)
+		switch {
+		case err != nil:
+			for i := range asked.silent {
+				if asked.silent[i] && handle(answer{store: i, err: err}) {
 					return
 				}
 			}
 			return
-		}
-		if handle(a) {
+		case !come:
+			v.nearest.later(func(i int) bool { return asked.sent[i] && asked.silent[i] })
+		case handle(a):
+			if few && a.err == nil {
+				v.nearest.answered(a.at.Sub(begun))
+			}
 			return
+		default:
+			got++
+			if few && a.err != nil {
+				v.nearest.later(func(i int) bool { return i == a.store })
+			}
+		}
+		if due != nil && (!come || a.err != nil || got > v.cfg.W) {
+			due = nil
+			asked.send(asked.unsent())
 		}
 	}
 }
 
-// receive gives the next answer, or why none will be waited for. An answer that has
-// come by then is never passed over: late also ends when all have answered.
-func receive(ctx, late context.Context, answers <-chan answer) (answer, error) {
+// asked is the sending of one round.
+type asked struct {
+	g       *Group
+	v       *view
+	message message
+	late    context.Context // ends with the round's timeout, or after the round and its last answer
+	cancel  context.CancelFunc
+	answers chan answer
+	left    atomic.Int32 // stores whose answer has not come; one is the round itself
+	sent    []bool
+	silent  []bool // the answers that were not handled
+}
+
+// begin begins a round that has sent nothing yet.
+func (g *Group) begin(ctx context.Context, v *view, send message) *asked {
+	r := &asked{g: g, v: v, message: send, answers: make(chan answer, len(v.stores)), sent: make([]bool, len(v.stores)), silent: make([]bool, len(v.stores))}
+	for i := range r.silent {
+		r.silent[i] = true
+	}
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), v.cfg.Timeout)
+	stop := context.AfterFunc(g.base, cancel)
+	r.late, r.cancel = late, func() { stop(); cancel() }
+	r.left.Store(1)
+	return r
+}
+
+// end says that no further store will be asked.
+func (r *asked) end() {
+	if r.left.Add(-1) == 0 {
+		r.cancel()
+	}
+}
+
+// send starts one goroutine for each of the stores.
+func (r *asked) send(stores []int) {
+	r.g.mu.Lock()
+	defer r.g.mu.Unlock()
+	for _, i := range stores {
+		r.sent[i] = true
+		if r.g.closed {
+			r.answers <- answer{store: i, err: ErrClosed}
+			continue
+		}
+		r.left.Add(1)
+		r.g.sent.Go(func() {
+			uuid, results, err := r.message(r.late, r.v.stores[i].Store)
+			r.answers <- answer{store: i, uuid: uuid, results: results, err: err, at: time.Now()}
+			r.end()
+		})
+	}
+}
+
+// unsent returns the stores that were not asked.
+func (r *asked) unsent() (stores []int) {
+	for i, sent := range r.sent {
+		if !sent {
+			stores = append(stores, i)
+		}
+	}
+	return stores
+}
+
+// receive gives the next answer, or why none will be waited for, or neither once due is over. An answer that has
+// come by then is never passed over.
+func (r *asked) receive(ctx context.Context, due <-chan time.Time) (a answer, come bool, err error) {
 	select {
-	case a := <-answers:
-		return a, nil
+	case a := <-r.answers:
+		return a, true, nil
+	case <-due:
+		return answer{}, false, nil
 	case <-ctx.Done():
-	case <-late.Done():
+	case <-r.late.Done():
 	}
 	select {
-	case a := <-answers:
-		return a, nil
+	case a := <-r.answers:
+		return a, true, nil
 	default:
 	}
 	if err := context.Cause(ctx); err != nil {
-		return answer{}, err
+		return answer{}, false, err
 	}
-	return answer{}, context.Cause(late)
+	return answer{}, false, context.Cause(r.late)
 }
 
-// send starts one goroutine a store. The context it returns ends with the
-// round's timeout, or after the last answer is in the channel.
-func (g *Group) send(ctx context.Context, v *view, send message) (<-chan answer, context.Context) {
-	answers := make(chan answer, len(v.stores))
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), v.cfg.Timeout)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		for i := range v.stores {
-			answers <- answer{store: i, err: ErrClosed}
+// hedge is the least time that the stores that are asked first have alone.
+const hedge = 2 * time.Millisecond
+
+// nearest is the order in which stores are asked if not all need to be: W of them first, and the others once one
+// of these says no, or is later than usual. Any W are enough for a look, so the others need not work for it.
+type nearest struct {
+	mu       sync.Mutex // guards all below
+	order    []int
+	patience wake.Patience // of W answers
+}
+
+func newNearest(n int) *nearest {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	return &nearest{order: order, patience: wake.Patience{Least: hedge}}
+}
+
+// first returns the w stores to ask first, and how long they have alone.
+func (n *nearest) first(w int) ([]int, time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.order[:w]), n.patience.At(0)
+}
+
+// later puts stores behind the others.
+func (n *nearest) later(is func(i int) bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	slices.SortStableFunc(n.order, func(i, j int) int {
+		switch late := is(i); {
+		case late == is(j):
+			return 0
+		case late:
+			return 1
 		}
-		cancel()
-		return answers, late
-	}
-	stop := context.AfterFunc(g.base, cancel)
-	left := new(atomic.Int32)
-	left.Store(int32(len(v.stores)))
-	for i := range v.stores {
-		g.sent.Go(func() {
-			uuid, results, err := send(late, v.stores[i].Store)
-			answers <- answer{store: i, uuid: uuid, results: results, err: err, at: time.Now()}
-			if left.Add(-1) == 0 {
-				stop()
-				cancel()
-			}
-		})
-	}
-	return answers, late
+		return -1
+	})
+}
+
+// answered notes the time that W answers took.
+func (n *nearest) answered(took time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.patience.Answered(took)
 }
 
 // claimed passes on what the reply says of the store's disk.

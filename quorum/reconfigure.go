@@ -34,7 +34,7 @@ func (g *Group) Reconfigure(cfg Config, stores []NamedStore) error {
 	cfg.Timeout, cfg.OnStale, cfg.OnClaim, cfg.Secret = old.Timeout, old.OnStale, old.OnClaim, old.Secret
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.now.Store(&view{cfg: cfg, stores: slices.Clone(stores)})
+	g.now.Store(&view{cfg, slices.Clone(stores), newNearest(cfg.N)})
 	close(g.change)
 	g.change = make(chan struct{})
 	return nil

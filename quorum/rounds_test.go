@@ -259,7 +259,7 @@ func TestARoundHasOneAnswerOfEachStore(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			v := g.now.Load()
-			g.round(ctx, v, 1, func(ctx context.Context, s Store) (string, []Result, error) {
+			g.round(ctx, v, 1, false, func(ctx context.Context, s Store) (string, []Result, error) {
 				reply, err := s.Read(ctx, ReadRequest{Registers: []seq.Register{section}})
 				return reply.UUID, reply.Results, err
 			}, func(a answer) bool {
@@ -288,10 +288,71 @@ func TestAnAnswerThatIsThereIsNeverPassedOver(t *testing.T) {
 	for range 100 {
 		answers := make(chan answer, 1)
 		answers <- answer{store: 2}
-		if a, err := receive(ended, ended, answers); err != nil || a.store != 2 {
-			t.Fatalf("got %+v, %v", a, err)
+		if a, come, err := (&asked{late: ended, answers: answers}).receive(ended, nil); err != nil || !come || a.store != 2 {
+			t.Fatalf("got %+v, %v, %v", a, come, err)
 		}
 	}
+}
+
+// A look is the work of W stores, unless one of them says no, fails, or is later than usual; then it is the work of
+// all, and the one that failed or was late is asked last from then on.
+func TestALookAsksTheOthersOnlyIfItMust(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		fault fault // of the first store
+		took  time.Duration
+		asked [3]int // by the first look
+		next  [3]int // by the second
+	}{
+		{"the first two answer", after(hedge / 2), hedge / 2, [3]int{1, 1, 0}, [3]int{1, 1, 0}},
+		{"one fails", fault{before: errDropped}, 0, [3]int{1, 1, 1}, [3]int{0, 1, 1}},
+		{"one says no", fault{verdict: VerdictHeld}, 0, [3]int{1, 1, 1}, [3]int{1, 1, 1}},
+		{"one is slow", after(10 * hedge), hedge, [3]int{1, 1, 1}, [3]int{0, 1, 1}},
+		{"one is silent", fault{sleep: func(ctx context.Context) { <-ctx.Done() }, before: errDropped}, hedge, [3]int{1, 1, 1}, [3]int{0, 1, 1}},
+	} {
+		bubble.Test(t, func(t *testing.T) {
+			g, fakes := cluster(t, 3, true, section)
+			defer g.Close()
+			fakes[0].always(row.fault)
+			var before [3]int
+			look := func(n string, want [3]int) {
+				start := time.Now()
+				if out := g.Probe(t.Context(), me, []seq.Register{section})[0]; out.State != Won {
+					t.Errorf("%s, %s look: %+v", row.name, n, out)
+				}
+				if took := time.Since(start); n == "first" && took != row.took {
+					t.Errorf("%s: took %v, want %v", row.name, took, row.took)
+				}
+				var got [3]int
+				for i, f := range fakes {
+					got[i] = f.count("read") - before[i]
+					before[i] += got[i]
+				}
+				if got != want {
+					t.Errorf("%s: the %s look asked %v, want %v", row.name, n, got, want)
+				}
+			}
+			look("first", row.asked)
+			look("second", row.next)
+		})
+	}
+}
+
+// Where all stores are far, their usual time is what a look waits before it asks the others.
+func TestALookKnowsHowLongItsStoresTake(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		g, fakes := cluster(t, 3, true, section)
+		defer g.Close()
+		for _, f := range fakes {
+			f.always(after(20 * hedge))
+		}
+		for range 10 {
+			g.Probe(t.Context(), me, []seq.Register{section})
+		}
+		if sum := fakes[0].count("read") + fakes[1].count("read") + fakes[2].count("read"); sum != 21 {
+			t.Errorf("ten looks asked %d times, want 21: all the first time, two of three after it", sum)
+		}
+	})
 }
 
 func TestARoundThatIsOverKeepsNothing(t *testing.T) {

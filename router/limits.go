@@ -88,7 +88,7 @@ func newAdmitted(sdk *client.Client, inWork *gate.Admission) admitted {
 
 // Take implements line.Numbers.
 func (a admitted) Take(ctx context.Context, key client.Key, n uint32) (client.Range, error) {
-	place, err := a.door.one(ctx, key.Space, key.UID, "")
+	place, err := a.door.one(ctx, key.Space, key.Place(), "")
 	if err != nil {
 		return client.Range{Err: err}, err
 	}
@@ -96,19 +96,19 @@ func (a admitted) Take(ctx context.Context, key client.Key, n uint32) (client.Ra
 	return a.Client.Take(ctx, key, n)
 }
 
-// NextBatchIdempotent implements line.Numbers.
-func (a admitted) NextBatchIdempotent(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []client.Request) ([]client.Range, error) {
-	place, err := a.door.whole(ctx, space, uids, a.door.inWork.Enter)
+// NextBatch implements line.Numbers.
+func (a admitted) NextBatch(ctx context.Context, space string, keys stream.Keys, counts []uint32, requests []client.Request) ([]client.Range, error) {
+	place, err := a.door.whole(ctx, space, keys.Places, a.door.inWork.Enter)
 	if err != nil {
 		return nil, err
 	}
 	defer place.Leave()
-	return a.Client.NextBatchIdempotent(ctx, space, uids, counts, requests)
+	return a.Caller().NextBatch(ctx, space, keys, counts, requests)
 }
 
 // Lookup implements line.Numbers.
 func (a admitted) Lookup(ctx context.Context, key client.Key, id string) (client.Range, bool, error) {
-	place, err := a.door.one(ctx, key.Space, key.UID, "")
+	place, err := a.door.one(ctx, key.Space, key.Place(), "")
 	if err != nil {
 		return client.Range{Err: err}, false, err
 	}
@@ -118,7 +118,7 @@ func (a admitted) Lookup(ctx context.Context, key client.Key, id string) (client
 
 // Open implements line.Numbers.
 func (a admitted) Open(ctx context.Context, key client.Key, n uint32, opts ...client.OpenOption) (*client.Ticket, error) {
-	place, err := a.door.one(ctx, key.Space, key.UID, "")
+	place, err := a.door.one(ctx, key.Space, key.Place(), "")
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (a admitted) Open(ctx context.Context, key client.Key, n uint32, opts ...cl
 
 // Done implements line.Numbers.
 func (a admitted) Done(ctx context.Context, key client.Key, first seq.Seq, ticket uint64, cancelled bool) error {
-	place, err := a.door.one(ctx, key.Space, key.UID, "")
+	place, err := a.door.one(ctx, key.Space, key.Place(), "")
 	if err != nil {
 		return err
 	}
@@ -137,15 +137,17 @@ func (a admitted) Done(ctx context.Context, key client.Key, first seq.Seq, ticke
 }
 
 // Marks implements line.Numbers.
-func (a admitted) Marks(ctx context.Context, space string, uids []seq.UID) ([]client.Mark, error) {
-	place, err := a.door.whole(ctx, space, uids, a.door.inWork.Enter)
-	if err != nil {
-		return nil, err
+func (a admitted) Marks(ctx context.Context, keys ...client.Key) ([]client.Mark, error) {
+	places := map[string][]seq.UID{}
+	for _, key := range keys {
+		places[key.Space] = append(places[key.Space], key.Place())
 	}
-	defer place.Leave()
-	keys := make([]client.Key, len(uids))
-	for i, uid := range uids {
-		keys[i] = client.Key{Space: space, UID: uid}
+	for space, uids := range places {
+		place, err := a.door.whole(ctx, space, uids, a.door.inWork.Enter)
+		if err != nil {
+			return nil, err
+		}
+		defer place.Leave()
 	}
 	return a.Client.Marks(ctx, keys...)
 }
@@ -170,13 +172,16 @@ func (a admitted) Admit(ctx context.Context, order *stream.Order) (line.Place, e
 }
 
 // Current implements line.Numbers.
-func (a admitted) Current(ctx context.Context, space string, uids []seq.UID) ([]client.Value, error) {
-	place, err := a.door.whole(ctx, space, uids, a.door.inWork.Enter)
+func (a admitted) Current(ctx context.Context, space string, keys stream.Keys) ([]client.Value, error) {
+	place, err := a.door.whole(ctx, space, keys.Places, a.door.inWork.Enter)
 	if err != nil {
 		return nil, err
 	}
 	defer place.Leave()
-	return a.Client.Current(ctx, space, uids)
+	if keys.Names != nil {
+		return a.CurrentKeys(ctx, space, keys.Names)
+	}
+	return a.Client.Current(ctx, space, keys.Places)
 }
 
 // Generate implements line.Numbers.

@@ -54,6 +54,7 @@ type flight struct {
 	number uint64
 	body   []byte        // an exact.Change
 	done   chan struct{} // closed when it is at W stores, or the log has ended
+	sent   bool          // in a message that has no outcome yet
 	why    error         // the last time that it was not won
 	over   bool          // the log has ended, and the outcome of the batch is not known
 }
@@ -302,7 +303,15 @@ func (g *Log) idle() bool {
 	return passed || g.behind
 }
 
-// batch returns the exact.Change that is to be sent now. It returns false if there is none.
+// landed says that the batch of batch is in no message any more.
+func (g *Log) landed() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.flight.sent = false
+}
+
+// batch returns the exact.Change that is to be sent now. It returns false if there is none, or if it is in a message
+// already: once that has its outcome, what has been gathered follows.
 func (g *Log) batch() ([]byte, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -324,7 +333,11 @@ func (g *Log) batch() ([]byte, bool) {
 		g.flight = &flight{number: g.owner.Round(), body: change.AppendTo(nil), done: g.gathered}
 		g.gathered, g.waiting = make(chan struct{}), 0
 	}
-	return g.flight.body, !g.flight.over
+	if g.flight.sent || g.flight.over {
+		return nil, false
+	}
+	g.flight.sent = true
+	return g.flight.body, true
 }
 
 // ending says how a try to send a batch ended.
@@ -342,6 +355,7 @@ func (g *Log) concluded(out quorum.Outcome) ending {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	f := g.flight
+	f.sent = false
 	switch {
 	case out.State == quorum.Won:
 		g.owner.Committed()

@@ -28,6 +28,9 @@ const (
 	// mostBytes bounds the records of several sections in one message. It is the size of the largest
 	// section.
 	mostBytes = exact.MaxCopy
+	// messages bounds the messages that are under way at a time, of different sections. While one waits for the
+	// disks, another is on its way; more would be smaller, and cost the stores more for each number.
+	messages = 2
 	// ahead bounds how far a first_sent by a caller's clock may be ahead of the owner's clock.
 	ahead = 10 * time.Second
 )
@@ -83,13 +86,18 @@ func (l *Logs) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { l.read(ctx) })
 	wg.Go(func() { l.watch(ctx) })
+	under := make(chan struct{}, messages)
 	for {
 		select {
 		case <-ctx.Done():
 			wg.Wait()
 			return
 		case <-l.sender.C():
-			l.send(ctx)
+			under <- struct{}{}
+			wg.Go(func() {
+				l.send(ctx)
+				<-under
+			})
 		}
 	}
 }
@@ -191,6 +199,7 @@ func (l *Logs) send(ctx context.Context) {
 		seen[g] = true
 		if body, ok := g.batch(); ok {
 			if size += len(body); size > mostBytes && len(items) > 0 {
+				g.landed()
 				l.wants(ctx, g) // with the next message
 				continue
 			}

@@ -36,6 +36,18 @@ type stores struct {
 	steps    int
 	most     int           // copies that a message holds; zero means no limit
 	late     chan struct{} // if not nil, answers wait until it is closed
+	beside   *stores       // of another section, beside
+}
+
+// beside is the section that stores.beside has.
+const beside = seq.SectionID(4)
+
+// of returns the stores of a register. Needs s.mu.
+func (s *stores) of(reg seq.Register) *stores {
+	if reg == seq.SectionRegister(beside) {
+		return s.beside
+	}
+	return s
 }
 
 func newStores() *stores {
@@ -51,7 +63,7 @@ func (s *stores) Step(_ context.Context, session seq.Session, items []quorum.Ste
 	s.mu.Lock()
 	out := make([]quorum.Outcome, len(items))
 	for i, item := range items {
-		out[i] = s.step(seq.Epoch{Round: item.Round, Session: session}, item.Log)
+		out[i] = s.of(item.Register).step(seq.Epoch{Round: item.Round, Session: session}, item.Log)
 	}
 	late := s.late
 	s.mu.Unlock()
@@ -108,6 +120,7 @@ func (s *stores) Copies(_ context.Context, session seq.Session, regs []seq.Regis
 	defer s.mu.Unlock()
 	out := make([]quorum.Outcome, len(regs))
 	for i := range regs {
+		s := s.of(regs[i])
 		if s.most > 0 && len(regs) > s.most {
 			continue
 		}
@@ -286,6 +299,34 @@ func TestWhatWaitsAtOneMomentIsOneBatch(t *testing.T) {
 		if got := after - before; got != 2 {
 			t.Errorf("%d messages for one take and 99 that came while it was under way, want 2", got)
 		}
+	})
+}
+
+// While a message waits for the stores, another section's leaves, and no batch is in two messages.
+func TestSectionsDoNotWaitForEachOther(t *testing.T) {
+	s := newStores()
+	s.beside = newStores()
+	try(t, s, func(b *bench, g *Log) {
+		h := b.Open(beside, seq.Epoch{Round: 1, Session: me}, window)
+		b.want(g, "first", 1, exact.Answer{First: 1, Count: 1})
+		b.want(h, "first", 1, exact.Answer{First: 1, Count: 1})
+		var before, after [2]int
+		s.do(func() { before, s.late = [2]int{s.steps, s.beside.steps}, make(chan struct{}) })
+		var callers sync.WaitGroup
+		for i, at := range []*Log{g, h, g, h, g} {
+			callers.Go(func() {
+				if _, err := b.take(at, fmt.Sprint(i), 1); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		s.do(func() { after = [2]int{s.steps, s.beside.steps} })
+		if after[0] != before[0]+1 || after[1] != before[1]+1 {
+			t.Errorf("messages went from %v to %v while none had an answer, want one more each", before, after)
+		}
+		s.do(func() { close(s.late); s.late = nil })
+		callers.Wait()
 	})
 }
 

@@ -27,7 +27,7 @@ var may = map[string][]string{
 	"proto":      {},
 	"exact":      {"seq", "internal/base/counters"},
 	"sets":       {"seq"},
-	"quorum":     {"seq", "internal/base/clock"},
+	"quorum":     {"seq", "internal/base/clock", "internal/base/wake"},
 	"membership": {"seq"},
 	"client":     {"seq", "sets", "proto", "internal", "snowflake"},
 	"storesvr":   {"seq", "exact", "sets", "proto", "quorum", "internal", "membership", "storesvr"},

@@ -141,9 +141,9 @@ func (g gated) Take(ctx context.Context, key client.Key, n uint32) (client.Range
 	return g.Counters.Take(ctx, key, n)
 }
 
-func (g gated) NextBatchIdempotent(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []client.Request) ([]client.Range, error) {
-	g.wait(ctx, uids...)
-	return g.Counters.NextBatchIdempotent(ctx, space, uids, counts, requests)
+func (g gated) NextBatch(ctx context.Context, space string, keys stream.Keys, counts []uint32, requests []client.Request) ([]client.Range, error) {
+	g.wait(ctx, keys.Places...)
+	return g.Counters.NextBatch(ctx, space, keys, counts, requests)
 }
 
 func (g gated) Begin(ctx context.Context, orders ...*stream.Order) {

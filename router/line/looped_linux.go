@@ -46,8 +46,8 @@ func (c *looped) hear() {
 	}
 }
 
-// sort puts the takes of a connection into its order; false if it wants something else too,
-// or numbers of two spaces.
+// sort puts the takes of a connection into its order; false if it wants something else too, or numbers of string
+// keys or two spaces.
 func (c *looped) sort() bool {
 	to := &c.order
 	to.UIDs, to.Counts = to.UIDs[:0], to.Counts[:0]
@@ -57,7 +57,7 @@ func (c *looped) sort() bool {
 		switch {
 		case o.Kind == Local:
 			continue
-		case o.Kind != Take, n == seq.MaxBatch, n > 0 && to.Space != o.Key.Space:
+		case o.Kind != Take, stream.GroupOf(o.Key).Named, n == seq.MaxBatch, n > 0 && to.Space != o.Key.Space:
 			return false
 		}
 		to.Space, to.UIDs = o.Key.Space, append(to.UIDs, o.Key.UID)

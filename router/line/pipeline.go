@@ -1,6 +1,7 @@
 package line
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,14 +20,14 @@ import (
 // for concurrent use.
 type Numbers interface {
 	Take(ctx context.Context, key client.Key, n uint32) (client.Range, error)
-	NextBatchIdempotent(ctx context.Context, space string, uids []seq.UID, counts []uint32, requests []client.Request) ([]client.Range, error)
+	NextBatch(ctx context.Context, space string, keys stream.Keys, counts []uint32, requests []client.Request) ([]client.Range, error)
 	Lookup(ctx context.Context, key client.Key, id string) (client.Range, bool, error)
-	Current(ctx context.Context, space string, uids []seq.UID) ([]client.Value, error)
+	Current(ctx context.Context, space string, keys stream.Keys) ([]client.Value, error)
 	Generate(ctx context.Context, namespace string, count uint32) (client.IDs, error)
 	TakeSegment(ctx context.Context, tag string, count uint32) (first, last seq.Seq, err error)
 	Open(ctx context.Context, key client.Key, n uint32, opts ...client.OpenOption) (*client.Ticket, error)
 	Done(ctx context.Context, key client.Key, first seq.Seq, ticket uint64, cancelled bool) error
-	Marks(ctx context.Context, space string, uids []seq.UID) ([]client.Mark, error)
+	Marks(ctx context.Context, keys ...client.Key) ([]client.Mark, error)
 	// Wait returns the mark of a key once it is above a number, and after a time in any case.
 	Wait(ctx context.Context, key client.Key, after seq.Seq, within time.Duration) (client.Mark, error)
 
@@ -114,9 +115,9 @@ func (p *plan) run(ctx context.Context) {
 }
 
 // groups puts ops together that one call can serve, in order.
-func groups(ops []Op, of Kind, by func(*Op) string) [][]*Op {
+func groups[By comparable](ops []Op, of Kind, by func(*Op) By) [][]*Op {
 	var out [][]*Op
-	at := map[string]int{}
+	at := map[By]int{}
 	for i := range ops {
 		o := &ops[i]
 		if o.Kind != of {
@@ -133,17 +134,17 @@ func groups(ops []Op, of Kind, by func(*Op) string) [][]*Op {
 	return out
 }
 
-func space(o *Op) string { return o.Key.Space }
-func name(o *Op) string  { return o.Name }
+func sequence(o *Op) stream.Group { return stream.GroupOf(o.Key) }
+func name(o *Op) string           { return o.Name }
 
 // namespace is one of however many texts.
 func namespace(o *Op) string { return auth.NamespaceName(o.Name) }
 
 func (p *plan) takes(ops []Op) {
-	for _, g := range groups(ops, Take, space) {
+	for _, g := range groups(ops, Take, sequence) {
 		p.calls = append(p.calls, func(ctx context.Context) { p.sequences(ctx, g) })
 	}
-	for _, g := range groups(ops, TakeOnce, space) {
+	for _, g := range groups(ops, TakeOnce, sequence) {
 		p.calls = append(p.calls, func(ctx context.Context) { p.sequences(ctx, g) })
 	}
 	for _, g := range groups(ops, TakeTag, name) {
@@ -154,7 +155,7 @@ func (p *plan) takes(ops []Op) {
 	}
 }
 
-// sequences takes numbers for ops of one space. A single op joins the batch of other connections.
+// sequences takes numbers for ops of one group. A single op joins the batch of other connections.
 func (p *plan) sequences(ctx context.Context, g []*Op) {
 	named := g[0].Kind == TakeOnce
 	if len(g) == 1 && !named {
@@ -165,9 +166,9 @@ func (p *plan) sequences(ctx context.Context, g []*Op) {
 	for len(g) > 0 {
 		part := g[:min(len(g), seq.MaxBatch)]
 		g = g[len(part):]
-		uids, counts := make([]seq.UID, len(part)), make([]uint32, len(part))
+		counts := make([]uint32, len(part))
 		for i, o := range part {
-			uids[i], counts[i] = o.Key.UID, o.Count
+			counts[i] = o.Count
 		}
 		var requests []client.Request
 		for _, o := range part {
@@ -175,7 +176,7 @@ func (p *plan) sequences(ctx context.Context, g []*Op) {
 				requests = append(requests, o.Once.Request)
 			}
 		}
-		got, err := p.from.NextBatchIdempotent(ctx, part[0].Key.Space, uids, counts, requests)
+		got, err := p.from.NextBatch(ctx, part[0].Key.Space, stream.KeysFrom(len(part), func(i int) client.Key { return part[i].Key }), counts, requests)
 		for i, o := range part {
 			switch {
 			case err != nil:
@@ -244,29 +245,25 @@ func (p *plan) ids(ctx context.Context, g []*Op) {
 	}
 }
 
-// reads asks for all keys of all ops, a space at a time.
+// reads asks for all keys of all ops, a group at a time.
 func (p *plan) reads(ops []Op) {
 	type place struct{ op, at int }
-	places := map[string][]place{}
+	places := map[stream.Group][]place{}
 	for i := range ops {
 		if ops[i].Kind != Read {
 			continue
 		}
 		ops[i].Values = make([]client.Value, len(ops[i].Keys))
 		for k, key := range ops[i].Keys {
-			places[key.Space] = append(places[key.Space], place{i, k})
+			places[stream.GroupOf(key)] = append(places[stream.GroupOf(key)], place{i, k})
 		}
 	}
-	for space, all := range places {
+	for of, all := range places {
 		p.calls = append(p.calls, func(ctx context.Context) {
 			for len(all) > 0 {
 				part := all[:min(len(all), seq.MaxBatch)]
 				all = all[len(part):]
-				uids := make([]seq.UID, len(part))
-				for i, at := range part {
-					uids[i] = ops[at.op].Keys[at.at].UID
-				}
-				got, err := p.from.Current(ctx, space, uids)
+				got, err := p.from.Current(ctx, of.Space, stream.KeysFrom(len(part), func(i int) client.Key { return ops[part[i].op].Keys[part[i].at] }))
 				if err == nil && len(got) != len(part) {
 					err = errGone
 				}
@@ -311,7 +308,7 @@ func (o *Op) open(ctx context.Context, from Numbers) {
 	}
 }
 
-// marks asks for the marks of all keys of all ops, each op by itself and a space at a time.
+// marks asks for the marks of all keys of all ops, each op by itself.
 func (p *plan) marks(ops []Op) {
 	for i := range ops {
 		if o := &ops[i]; o.Kind == Mark {
@@ -336,29 +333,14 @@ func (p *plan) waits(ops []Op) {
 }
 
 func (o *Op) mark(ctx context.Context, from Numbers) {
-	o.Once.Marks = make([]client.Mark, len(o.Keys))
-	places := map[string][]int{}
-	for i, key := range o.Keys {
-		places[key.Space] = append(places[key.Space], i)
+	got, err := from.Marks(ctx, o.Keys...)
+	if err == nil && len(got) != len(o.Keys) {
+		err = errGone
 	}
-	for space, all := range places {
-		uids := make([]seq.UID, len(all))
-		for k, i := range all {
-			uids[k] = o.Keys[i].UID
-		}
-		got, err := from.Marks(ctx, space, uids)
-		if err == nil && len(got) != len(all) {
-			err = errGone
-		}
-		for k, i := range all {
-			if err == nil {
-				o.Once.Marks[i], err = got[k], got[k].Err
-			}
-		}
-		if o.Err == nil {
-			o.Err = err
-		}
+	for _, m := range got {
+		err = cmp.Or(err, m.Err)
 	}
+	o.Once.Marks, o.Err = got, err
 }
 
 // lookups asks for what requests have got, each by itself.

@@ -27,8 +27,12 @@ var batchMutants = []mutant{
 		{"			refused[id] = err\n", "			refused[id] = nil\n"}}},
 	{rule: "batch-order", name: "batches that share a key are forwarded side by side", file: "router/pieces.go", in: []string{"router"}, edits: []edit{
 		{"known && at != i {", "known && at != i && false {"}}},
+	{rule: "batch-texts", name: "a number in quotes is a UID", file: "router/line/resp/keys.go", in: []string{"router/line/resp"}, edits: []edit{
+		{"	case quoted(key):\n", "	case quoted(key) && quoted(space):\n"}}},
+	{rule: "batch-texts", name: "UIDs and string keys are of one call", file: "internal/sdk/stream/takes.go", in: []string{"router/line/resp"}, edits: []edit{
+		{"	return Group{key.Space, named}\n", "	_ = named\n	return Group{key.Space, false}\n"}}},
 	{rule: "batch-texts", name: "two texts of the default space are two spaces in a pipeline", file: "router/line/resp/keys.go", in: []string{"router/line/resp"}, edits: []edit{
-		{"cmp.Or(text[:at], seq.DefaultSpace)", "cmp.Or(text[:at], text[:at])"}}},
+		{"cmp.Or(before, seq.DefaultSpace)", "cmp.Or(before, before)"}}},
 	{rule: "batch-texts", name: "two texts of the default space are two spaces in a request", file: "router/pieces.go", in: []string{"router"}, edits: []edit{
 		{"auth.SpaceName(p.space)", "p.space+auth.SpaceName(\"\")"}}},
 	{rule: "batch-steps", name: "each index of a key asks for a step of its own", file: "allocsvr/section/take.go", in: []string{"allocsvr/section"}, edits: []edit{

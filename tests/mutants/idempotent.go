@@ -22,7 +22,7 @@ var onceMutants = []mutant{
 		{"	return space.KeepsIDs()\n", "	return nil\n"}}},
 	{rule: "ordinary-spaces-refuse-ids", name: "a pipeline is refused with the ids in it", file: "router/line/pipeline.go", in: []string{"router/line/resp"}, edits: []edit{
 		{"	case TakeTag, TakeID:\n", "	case TakeTag, TakeID, TakeOnce:\n"},
-		{"	for _, g := range groups(ops, TakeOnce, space) {\n		p.calls = append(p.calls, func(ctx context.Context) { p.sequences(ctx, g) })\n	}\n", ""}}},
+		{"	for _, g := range groups(ops, TakeOnce, sequence) {\n		p.calls = append(p.calls, func(ctx context.Context) { p.sequences(ctx, g) })\n	}\n", ""}}},
 	{rule: "retry-repeats-its-id", name: "the retry of a single take has an id of its own", file: "internal/sdk/call/next.go", in: []string{"client"}, edits: []edit{
 		{"		keys.Requests = []stream.Request{*t.request}\n", "		again, _ := stream.RequestIn(space, nil)\n		keys.Requests = []stream.Request{*again}\n"}}},
 	{rule: "retry-repeats-its-id", name: "a batch on a stream has no ids", file: "internal/sdk/stream/batch.go", in: []string{"client"}, edits: []edit{

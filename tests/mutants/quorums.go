@@ -34,6 +34,22 @@ var quorumMutants = []mutant{
 	{line: 26, rule: "old-disk-is-silent", name: "rolled-back disk votes: nobody tells a store what it had",
 		file: "quorum/renew.go", in: []string{"quorum"}, edits: []edit{
 			{"Nonce: s.ask.nonce, Seen: s.claims(), Fellows", "Nonce: s.ask.nonce, Fellows"}}},
+	{rule: "looks-go-on", name: "a look that one store refused is not taken to the others", file: "quorum/group.go", in: []string{"quorum"}, edits: []edit{
+		{"(!come || a.err != nil || got > v.cfg.W)", "(!come || a.err != nil)"}}},
+	{rule: "looks-go-on", name: "a look waits for a store that is late", file: "quorum/group.go", in: []string{"quorum"}, edits: []edit{
+		{"		due = timer.C\n", "		due = make(chan time.Time)\n"}}},
+	{rule: "looks-go-on", name: "a look asks the store again that was late", file: "quorum/group.go", in: []string{"quorum"}, edits: []edit{
+		{"			v.nearest.later(func(i int) bool { return asked.sent[i] && asked.silent[i] })\n", ""}}},
+	{rule: "looks-go-on", name: "a look asks the store again that failed", file: "quorum/group.go", in: []string{"quorum"}, edits: []edit{
+		{"				v.nearest.later(func(i int) bool { return i == a.store })\n", ""}}},
+	{rule: "looks-ask-w", name: "a look asks all stores", file: "quorum/group.go", in: []string{"quorum"}, edits: []edit{
+		{"	few = few && v.cfg.W < v.cfg.N\n", "	few = false\n"}}},
+	{rule: "looks-ask-w", name: "a look does not learn how long stores take", file: "quorum/group.go", in: []string{"quorum"}, edits: []edit{
+		{"				v.nearest.answered(a.at.Sub(begun))\n", "				_ = begun\n"}}},
+	{rule: "batches-go-once", name: "a batch is in two messages", file: "allocsvr/logs/log.go", in: []string{"allocsvr/logs"}, edits: []edit{
+		{"	if g.flight.sent || g.flight.over {\n", "	if g.flight.over {\n"}}},
+	{rule: "batches-go-once", name: "a section waits for another's batch", file: "allocsvr/logs/logs.go", in: []string{"allocsvr/logs"}, edits: []edit{
+		{"	messages = 2\n", "	messages = 1\n"}}},
 	{rule: "later-payload-is-merged", name: "of two payloads under one epoch the earlier one is kept",
 		file: "quorum/state.go", in: []string{"quorum"}, edits: []edit{
 			{" || c == 0 && a.PayloadMax < b.PayloadMax {", " {"}}},

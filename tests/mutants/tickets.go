@@ -96,4 +96,8 @@ var ticketMutants = []mutant{
 		{"short := ticketTrouble(node.Name, reply); short {", "short := ticketTrouble(node.Name, reply); short && false {"}}},
 	{rule: "tickets-shown", name: "the status warns of a few tickets that expire", file: "internal/ops/survey/reading.go", in: []string{"internal/ops/survey"}, edits: []edit{
 		{"n >= manyExpired && ", ""}}},
+	{rule: "tickets-shown", name: "tickets that ended count as open on the page of a UID", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{"return len(k.open) - k.ended, k", "return len(k.open), k"}}},
+	{rule: "tickets-shown", name: "the page of a UID counts one watch", file: "internal/base/watch/watch.go", in: []string{"internal/base/watch"}, edits: []edit{
+		{"		n++\n", "		n = 1\n"}}},
 }

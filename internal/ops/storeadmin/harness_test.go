@@ -145,7 +145,7 @@ func group(t *testing.T, stores ...*store) *quorum.Group {
 	for i := range named {
 		named[i].Store = sessiontest.Signed(named[i].Store)
 	}
-	g, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W}, named)
+	g, err := quorum.NewGroup(quorum.Config{Ref: id.Ref, N: id.N, R: id.R, W: id.W, Timeout: patience}, named)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,31 @@ func KeysOf(names []string) Keys {
 	return k
 }
 
+// Group is what the keys of one call have in common.
+type Group struct {
+	Space string
+	Named bool // they are string keys
+}
+
+// GroupOf returns the group of a key.
+func GroupOf(key seq.Key) Group {
+	_, named := key.Name()
+	return Group{key.Space, named}
+}
+
+// KeysFrom returns n keys of one group.
+func KeysFrom(n int, key func(i int) seq.Key) Keys {
+	names, uids, named := make([]string, n), make([]seq.UID, n), false
+	for i := range n {
+		names[i], named = key(i).Name()
+		uids[i] = key(i).UID
+	}
+	if named {
+		return KeysOf(names)
+	}
+	return Keys{Places: uids}
+}
+
 // Alone is a call for one key.
 func Alone(key seq.Key) Keys {
 	if name, ok := key.Name(); ok {

@@ -1,14 +1,12 @@
 package gate
 
 import (
-	"fmt"
 	"runtime"
 	"sync/atomic"
 
-	"google.golang.org/grpc/encoding"
-	protocodec "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
-	"google.golang.org/protobuf/proto"
+
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 )
 
 // reply is a message for a peer whose connection counts it.
@@ -26,17 +24,17 @@ func (t *traffic) reply(m any) any {
 }
 
 // codec is the codec of protobuf that counts replies for as long as gRPC holds their bytes.
-type codec struct{ encoding.CodecV2 }
+type codec struct{ rpc.Codec }
 
-func newCodec() codec { return codec{encoding.GetCodecV2(protocodec.Name)} }
+func newCodec() codec { return codec{rpc.NewCodec()} }
 
 // Unmarshal implements encoding.CodecV2.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	in, ok := v.(*call)
 	if !ok {
-		return c.CodecV2.Unmarshal(data, v)
+		return c.Codec.Unmarshal(data, v)
 	}
-	whole := data.MaterializeToBuffer(buffers)
+	whole := data.MaterializeToBuffer(rpc.Buffers)
 	defer whole.Free()
 	if in.err = in.came(whole.ReadOnlyData()); in.err != nil {
 		return in.err
@@ -52,22 +50,9 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	r, ok := v.(reply)
 	if !ok {
-		return c.CodecV2.Marshal(v)
+		return c.Codec.Marshal(v)
 	}
-	m, ok := r.m.(proto.Message)
-	if !ok {
-		return c.CodecV2.Marshal(r.m)
-	}
-	size := proto.Size(m)
-	if mem.IsBelowBufferPoolingThreshold(size) {
-		return c.CodecV2.Marshal(m)
-	}
-	buf := buffers.Get(size)
-	if _, err := (proto.MarshalOptions{UseCachedSize: true}).MarshalAppend((*buf)[:0], m); err != nil {
-		buffers.Put(buf)
-		return nil, fmt.Errorf("encode a reply: %w", err)
-	}
-	return mem.BufferSlice{mem.NewBuffer(buf, r.traffic.hold(min(int64(cap(*buf)), maxUnread/2)))}, nil
+	return c.MarshalTo(r.m, func(buf *[]byte) mem.BufferPool { return r.traffic.hold(min(int64(cap(*buf)), maxUnread/2)) })
 }
 
 // held is where the bytes of a reply go once gRPC has written or dropped them.
@@ -96,10 +81,10 @@ func (t *traffic) hold(bytes int64) *held {
 }
 
 // Get implements mem.BufferPool.
-func (*held) Get(n int) *[]byte { return buffers.Get(n) }
+func (*held) Get(n int) *[]byte { return rpc.Buffers.Get(n) }
 
 // Put implements mem.BufferPool.
 func (h *held) Put(b *[]byte) {
 	h.count.end()
-	buffers.Put(b)
+	rpc.Buffers.Put(b)
 }

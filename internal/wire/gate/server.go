@@ -17,7 +17,6 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 
@@ -35,18 +34,6 @@ const keepaliveMinimum = rpc.KeepaliveTime / 2
 // its stack for each, which is a fifth of what a small call costs. Calls that find none
 // free get a fresh one.
 const workers = 32
-
-// buffers hold what connections bring. With gRPC's own, which lack most of these sizes, a
-// message takes up to sixteen times its bytes while it waits.
-var buffers = newBuffers()
-
-func newBuffers() mem.BufferPool {
-	pool, err := mem.NewBinaryTieredBufferPool(7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20)
-	if err != nil {
-		panic(err) // two sizes are alike
-	}
-	return pool
-}
 
 // StopBound bounds the time that Serve waits for calls in flight before it cuts them off.
 const StopBound = 2 * time.Second
@@ -113,7 +100,7 @@ func NewServer(cfg ServerConfig, extra ...grpc.ServerOption) *Server {
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: rpc.KeepaliveTime, Timeout: rpc.KeepaliveTimeout, MaxConnectionIdle: idleTimeout}),
 		grpc.Creds(creds),
 		grpc.InTapHandle(creds.tap),
-		experimental.BufferPool(buffers),
+		experimental.BufferPool(rpc.Buffers),
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.ChainUnaryInterceptor(g.unary),
 		grpc.ChainStreamInterceptor(g.stream),

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/keepalive"
 )
 
@@ -41,7 +42,8 @@ func Dial(addr string, opts ...grpc.DialOption) (*grpc.ClientConn, error) {
 			MinConnectTimeout: connectTimeout,
 		}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: KeepaliveTime, Timeout: KeepaliveTimeout, PermitWithoutStream: true}),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxSend), grpc.MaxCallSendMsgSize(MaxRecv)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxSend), grpc.MaxCallSendMsgSize(MaxRecv), grpc.ForceCodecV2(NewCodec())),
+		experimental.WithBufferPool(Buffers),
 		grpc.WithChainUnaryInterceptor(unaryErrors),
 		grpc.WithChainStreamInterceptor(streamErrors),
 	}

@@ -70,8 +70,8 @@ func (c *Counters) Take(_ context.Context, key client.Key, n uint32) (client.Ran
 	return c.take(key, n), nil
 }
 
-// NextBatchIdempotent implements line.Numbers.
-func (c *Counters) NextBatchIdempotent(_ context.Context, space string, uids []seq.UID, counts []uint32, requests []client.Request) ([]client.Range, error) {
+// NextBatch implements line.Numbers.
+func (c *Counters) NextBatch(_ context.Context, space string, keys stream.Keys, counts []uint32, requests []client.Request) ([]client.Range, error) {
 	leave, err := c.enter()
 	defer leave()
 	if len(requests) > 0 && space != "orders" {
@@ -83,13 +83,13 @@ func (c *Counters) NextBatchIdempotent(_ context.Context, space string, uids []s
 	if err != nil {
 		return nil, err
 	}
-	out := make([]client.Range, len(uids))
-	for i, uid := range uids {
-		if uid == 13 {
+	out := make([]client.Range, len(keys.Places))
+	for i := range out {
+		key := keyAt(space, keys, i)
+		if key.UID == 13 {
 			out[i].Err = fmt.Errorf("next: %w", seq.ErrOverflow)
 			continue
 		}
-		key := client.Key{Space: space, UID: uid}
 		if len(requests) == 0 {
 			out[i] = c.take(key, counts[i])
 			continue
@@ -124,17 +124,24 @@ func (c *Counters) Lookup(_ context.Context, key client.Key, id string) (client.
 }
 
 // Current implements line.Numbers.
-func (c *Counters) Current(_ context.Context, space string, uids []seq.UID) ([]client.Value, error) {
+func (c *Counters) Current(_ context.Context, space string, keys stream.Keys) ([]client.Value, error) {
 	leave, err := c.enter()
 	defer leave()
 	if err != nil {
 		return nil, err
 	}
-	out := make([]client.Value, len(uids))
-	for i, uid := range uids {
-		out[i].Seq = seq.Seq(c.seqs[client.Key{Space: space, UID: uid}])
+	out := make([]client.Value, len(keys.Places))
+	for i := range out {
+		out[i].Seq = seq.Seq(c.seqs[keyAt(space, keys, i)])
 	}
 	return out, nil
+}
+
+func keyAt(space string, keys stream.Keys, i int) client.Key {
+	if keys.Names != nil {
+		return seq.StringKey(space, keys.Names[i])
+	}
+	return client.Key{Space: space, UID: keys.Places[i]}
 }
 
 // Generate implements line.Numbers.
@@ -175,7 +182,7 @@ func (c *Counters) Begin(ctx context.Context, orders ...*stream.Order) {
 			if len(counts) == 0 {
 				counts = slices.Repeat([]uint32{1}, len(o.UIDs))
 			}
-			got, err := c.NextBatchIdempotent(ctx, o.Space, o.UIDs, counts, nil)
+			got, err := c.NextBatch(ctx, o.Space, stream.Keys{Places: o.UIDs}, counts, nil)
 			if o.Ranges = got; err != nil {
 				o.Ranges = slices.Repeat([]client.Range{{Err: err}}, len(o.UIDs))
 			}
@@ -223,20 +230,20 @@ func (c *Counters) Done(_ context.Context, key client.Key, first seq.Seq, id uin
 }
 
 // Marks implements line.Numbers. The mark of UID 13 is not known.
-func (c *Counters) Marks(_ context.Context, space string, uids []seq.UID) ([]client.Mark, error) {
+func (c *Counters) Marks(_ context.Context, keys ...client.Key) ([]client.Mark, error) {
 	leave, err := c.enter()
 	defer leave()
 	if err != nil {
 		return nil, err
 	}
-	out := make([]client.Mark, len(uids))
-	for i, uid := range uids {
-		m, key := &out[i], client.Key{Space: space, UID: uid}
+	out := make([]client.Mark, len(keys))
+	for i, key := range keys {
+		m := &out[i]
 		m.Last = seq.Seq(c.seqs[key])
 		switch {
-		case space != "inbox":
+		case key.Space != "inbox":
 			m.Err = seq.ErrNoTickets
-		case uid == 13:
+		case key.UID == 13:
 			m.KnownIn = 1500 * time.Microsecond
 		default:
 			m.Seq = m.Last
@@ -256,7 +263,7 @@ func (c *Counters) Wait(ctx context.Context, key client.Key, after seq.Seq, with
 	defer c.waits.Add(-1)
 	over := time.After(within)
 	for {
-		m, err := c.Marks(ctx, key.Space, []seq.UID{key.UID})
+		m, err := c.Marks(ctx, key)
 		switch {
 		case err != nil:
 			return client.Mark{}, err

@@ -2,6 +2,8 @@
 // their numbers from INCR go on doing so:
 //
 //	INCR seq:42              the next number of uid 42; seq:SPACE/42 in another space
+//	INCR seq:room:7          the next number of a string key, in every command; seq:"42" if it
+//	                         looks like a uid, and seq:SPACE/a/b or seq:"a/b" if it has a slash
 //	INCRBY seq:42 10         ten numbers: the reply is the last of them
 //	SEQ.NEXT seq:orders/42 [COUNT n] [ID id [SENT unix_ms]]
 //	                         first, last, and whether the ID had them before: 1 or 0; an ID

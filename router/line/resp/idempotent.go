@@ -18,7 +18,7 @@ import (
 var (
 	errNext   = errors.New("syntax error, expected SEQ.NEXT seq:SPACE/UID [COUNT n] [ID id [SENT unix_ms]]")
 	errLookup = errors.New("syntax error, expected SEQ.LOOKUP seq:SPACE/UID ID id")
-	errSeqKey = errors.New("only seq: keys have requests, expected seq:UID or seq:SPACE/UID")
+	errSeqKey = errors.New("only seq: keys have requests, expected seq:UID, seq:KEY, or either behind SPACE/")
 	errCount  = errors.New("COUNT must be 1 to " + strconv.Itoa(seq.MaxCount))
 )
 
