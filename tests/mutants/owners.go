@@ -36,7 +36,7 @@ var ownerMutants = []mutant{
 		file: "allocsvr/section/take.go", in: []string{"allocsvr/section", "allocsvr"}, edits: []edit{
 			{"	k.Pass(t.BatchClock())\n", "	m := t.BatchClock()\n	k.came = m.now\n	k.Pass(m)\n"},
 			{"	pending []int\n", "	pending []int\n	came    time.Duration\n"},
-			{"	now := t.table.clock.Now()\n	lapsed := !c.leased(now)\n", "	lapsed := !c.leased(t.came)\n"}}},
+			{"	now := t.read\n	lapsed := !c.leased(now)\n", "	now := t.read\n	lapsed := !c.leased(t.came)\n"}}},
 	{rule: "near-as-by-the-network", name: "a caller within the process takes of a strict space without the stores",
 		file: "allocsvr/section/local.go", in: []string{"allocsvr/section"}, edits: []edit{
 			{"	if space.Mode == seq.Strict {\n", "	if false {\n"}}},
