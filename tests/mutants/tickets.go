@@ -54,6 +54,8 @@ var ticketMutants = []mutant{
 		{"s.Tickets != 0 && s.Mode == UniqueOnly:\n", "false:\n"}}},
 	{rule: "mark-again", name: "a repeated request has a ticket below the mark", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
 		{"k == nil || first < k.open[0].first", "k == nil"}}},
+	{rule: "mark-again", name: "a repeated request whose numbers are closed has a ticket", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{"if k == nil || first < k.open[0].first {\n		return 0\n", "if k == nil || first < k.open[0].first {\n		b.Open(uid, first, last, id, now, life)\n		return id\n"}}},
 	{rule: "mark-again", name: "the ticket of a repeated request ends as the first was to", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
 		{"max(k.open[i].end, t.end)", "k.open[i].end"}}},
 	{rule: "mark-again", name: "a repeated request whose numbers are closed gets them as if they were open", file: "allocsvr/section/open.go", in: []string{"allocsvr"}, edits: []edit{
