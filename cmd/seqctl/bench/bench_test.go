@@ -41,7 +41,10 @@ func quick(more ...string) []string {
 }
 
 func TestEveryTargetOfTheSDKGetsRisingNumbersFromSeveralAllocs(t *testing.T) {
-	cluster := clienttest.Start(t, 3, seq.Space{Name: seq.DefaultSpace, Sections: 12}, seq.Space{Name: "inbox", Sections: 12, Tickets: time.Minute})
+	cluster := clienttest.Start(t, 3)
+	if err := cluster.AddSpace(seq.Space{Name: "inbox", Sections: 12, Tickets: time.Minute, Added: true}); err != nil {
+		t.Fatal(err)
+	}
 	cluster.AddTag(defaultTag)
 	for _, test := range []struct {
 		target string
