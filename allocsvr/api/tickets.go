@@ -83,7 +83,7 @@ func (s *Sequence) Mark(ctx context.Context, req *pb.MarkRequest) (*pb.MarkReply
 	reply := &pb.MarkReply{Results: make([]*pb.MarkResult, len(req.Batches))}
 	for i, b := range req.Batches {
 		space, keys, err := s.countersOf(hashes, i, b.Space, seq.Batch{UIDs: b.Uids, Keys: b.Keys})
-		if err == nil {
+		if err == nil && !req.Kept {
 			if err = space.GivesTickets(); err != nil {
 				err = fmt.Errorf("batches[%d]: %w", i, err)
 			}
@@ -100,7 +100,12 @@ func (s *Sequence) Mark(ctx context.Context, req *pb.MarkRequest) (*pb.MarkReply
 		result := &pb.MarkResult{Errors: keyErrors(faults)}
 		for _, m := range marks {
 			result.Marks, result.Fences, result.Last = append(result.Marks, m.Value), append(result.Fences, m.Fence), append(result.Last, m.Last)
-			result.UnknownMs = append(result.UnknownMs, uint32((m.Unknown+time.Millisecond-1)/time.Millisecond))
+			result.UnknownMs = append(result.UnknownMs, millis(m.Unknown))
+		}
+		if req.Kept {
+			for _, k := range s.Sections.Kept(space, keys) {
+				result.Kept = append(result.Kept, &pb.KeptForReaders{Tickets: uint32(k.Tickets), EndsInMs: millis(k.EndsIn), Watches: uint32(k.Watches)})
+			}
 		}
 		reply.Results[i] = result
 	}
@@ -235,3 +240,6 @@ func (s *Sequence) endBatch(ctx context.Context, hashes bool, at int, b *pb.Done
 	}
 	return func() { *out = &pb.DoneResult{Errors: keyErrors(s.Sections.End(ctx, space, keys, ended))} }, nil
 }
+
+// millis rounds up.
+func millis(d time.Duration) uint32 { return uint32((d + time.Millisecond - 1) / time.Millisecond) }

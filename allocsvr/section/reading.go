@@ -33,6 +33,30 @@ type SpaceReading struct {
 	Watched int    // keys
 }
 
+// Kept is what an owner keeps for the readers of a UID.
+type Kept struct {
+	Tickets int           // open
+	EndsIn  time.Duration // the time after which the one with the lowest number ends
+	Watches int
+}
+
+// Kept returns what is kept for the readers of keys: nothing of those whose section is not owned here.
+func (t *Table) Kept(space *seq.Space, keys seq.Counters) []Kept {
+	out := make([]Kept, len(keys.UIDs))
+	for i, uid := range keys.UIDs {
+		c := t.Section(space.SectionOf(keys.Places[i]))
+		c.mu.Lock()
+		if c.state == Owned && c.book != nil {
+			out[i].Tickets, out[i].EndsIn = c.book.Kept(uint64(uid), t.clock.Now())
+		}
+		if c.watched {
+			out[i].Watches = c.watch.Watchers(uint64(uid))
+		}
+		c.mu.Unlock()
+	}
+	return out
+}
+
 // ends counts tickets since the node began.
 type ends struct {
 	at              time.Duration

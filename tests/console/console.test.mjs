@@ -64,7 +64,7 @@ test('look-ups tell of a UID and of an ID', async () => {
   const page = await open(browser, `${cluster.url}#lookup`);
   await page.fill('#find-uid', '42');
   await page.press('#find-uid', 'Enter');
-  await says(page, '#find-out', new RegExp(`Last number${last}.*Owneralloc-`, 's'));
+  await says(page, '#find-out', new RegExp(`Last number${last}.*Watches0.*Owneralloc-`, 's'));
   await page.fill('#decode-id', '108152875544481803');
   await page.fill('#decode-layout', 'regional');
   await page.press('#decode-id', 'Enter');

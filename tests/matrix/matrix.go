@@ -11,8 +11,8 @@ import (
 //go:embed matrix.txt
 var text string
 
-// Kinds of numbers, the rows of the matrix.
-var Kinds = []string{"ordinary", "strict", "unique-only", "exact", "key", "exact-key", "tag", "worker", "number"}
+// Kinds of numbers, and the ways to read them, are the rows of the matrix.
+var Kinds = []string{"ordinary", "strict", "unique-only", "exact", "key", "exact-key", "tag", "worker", "number", "ticket", "exact-ticket", "watch"}
 
 // Engines that keep the registers.
 var Engines = []string{"stores", "etcd"}

@@ -54,7 +54,7 @@ func newSiteOf(t *testing.T, etcd bool, from string) *site {
 	s.seqctl("namespace", "add", namespace, "--layout", "twitter").Want(t, 0)
 	s.seqctl("segment", "add", "plain").Want(t, 0)
 	s.seqctl("number", "add", "bill", "--template", "B-{seq:12}").Want(t, 0)
-	s.kinds = kindsOf(!etcd)
+	s.kinds = kindsOf(!etcd, from == "")
 	s.dial()
 	return s
 }
@@ -65,10 +65,15 @@ func (s *site) start(id string) *localcluster.Cluster {
 	return harness.Start(s, func(cfg *localcluster.Config) {
 		cfg.Lease, cfg.Sections, cfg.Step, cfg.Allocs, cfg.ClusterID = lease, 8, 100, 2, id
 		cfg.Spaces = []string{strictSpace + ":mode=strict,sections=4", looseSpace + ":mode=unique-only,sections=4"}
+		tickets := ""
+		if s.from == "" { // the version before knows none
+			tickets = fmt.Sprint(",tickets=", ticketLife)
+			cfg.Spaces = append(cfg.Spaces, inboxSpace+":sections=4"+tickets)
+		}
 		if s.etcd != nil {
 			cfg.Etcd = etcdclient.Flags{Endpoints: s.etcd.Endpoints(), Prefix: "/" + id, MinVersion: "3.4.0"}
 		} else {
-			cfg.Spaces = append(cfg.Spaces, exactSpace+":mode=exact,window=1h,sections=4")
+			cfg.Spaces = append(cfg.Spaces, exactSpace+":mode=exact,window=1h,sections=4"+tickets)
 		}
 		if s.from != "" {
 			s.bin = harness.Install(s, cfg, s.from)
@@ -163,7 +168,7 @@ func (s *site) take(t *testing.T, k *kind) {
 			}
 			return
 		}
-		if ctx.Err() != nil {
+		if errors.Is(err, errMark) || ctx.Err() != nil {
 			t.Fatalf("%s: no number: %v", k.name, err)
 		}
 	}
@@ -230,15 +235,15 @@ func (s *site) common() {
 		}
 		s.addSpaces(t, "room")
 		s.kinds = append(s.kinds, added("room", "of a space that was added")...)
+		s.kinds = append(s.kinds, watch("watch of a space that was added", client.Key{Space: "room", UID: 44}))
 	})
 	s.after("rehash", func(t *testing.T) {
-		s.seqctl("space", "rehash", seq.DefaultSpace, "--key-hash", "sha256-64").Want(t, 0)
+		for _, space := range []string{seq.DefaultSpace, inboxSpace} {
+			s.seqctl("space", "rehash", space, "--key-hash", "sha256-64").Want(t, 0)
+		}
 		for _, p := range s.allocs() {
 			must(t, p.Restart(harness.Within(t)))
 			harness.Ready(t, s.c)
-		}
-		if s.etcd == nil {
-			_ = exactSpace
 		}
 	})
 	s.after("retire", s.retire)
@@ -265,8 +270,8 @@ func (s *site) common() {
 // addSpaces adds an ordinary and an exact space.
 func (s *site) addSpaces(t *testing.T, name string) {
 	t.Helper()
-	s.seqctl("space", "add", name+":sections=4", "--wait").Want(t, 0)
-	s.seqctl("space", "add", name+"-exact:mode=exact,window=1h,sections=4", "--wait").Want(t, 0)
+	s.seqctl("space", "add", fmt.Sprint(name, ":sections=4,tickets=", ticketLife), "--wait").Want(t, 0)
+	s.seqctl("space", "add", fmt.Sprint(name, "-exact:mode=exact,window=1h,sections=4,tickets=", ticketLife), "--wait").Want(t, 0)
 }
 
 // added returns the kinds of the spaces that addSpaces made.
@@ -276,6 +281,8 @@ func added(name, what string) []*kind {
 		of("key "+what, client.StringKey(name, "a"), false),
 		of("exact "+what, client.Key{Space: name + "-exact", UID: 42}, true),
 		of("exact-key "+what, client.StringKey(name+"-exact", "a"), true),
+		ticket("ticket "+what, client.Key{Space: name, UID: 43}, false),
+		ticket("exact-ticket "+what, client.Key{Space: name + "-exact", UID: 43}, true),
 	}
 }
 
@@ -382,6 +389,9 @@ func (s *site) refused(t *testing.T) {
 				}
 				return false
 			}
+			if errors.Is(err, errMark) {
+				t.Errorf("%s: %v", k.name, err)
+			}
 			// The request may be carried out once the stores are back, and takes its number then.
 			k.lifted = true
 			if !errors.Is(err, seq.ErrNoQuorum) && request > 3 {
@@ -403,15 +413,15 @@ func (s *site) onEtcd() {
 }
 
 // withSets runs the events of a cluster that is divided among Sets. The sections belong to the ordinary,
-// the strict, the unique-only and the exact space, in this order.
+// the strict, the unique-only, the inbox and the exact space, in this order.
 func (s *site) withSets(other *localcluster.Cluster) {
 	set := strings.Join(other.Addrs(localcluster.RoleAlloc), ",")
 	s.after("set-added", func(t *testing.T) { s.seqctl("set", "add", "b", "--set-addr", set).Want(t, 0) })
 	s.after("set-moved", func(t *testing.T) {
 		if s.etcd == nil {
-			s.seqctl("set", "move", "--sections", "16-19", "--to", "b").Want(t, 1, "exact")
+			s.seqctl("set", "move", "--sections", "20-23", "--to", "b").Want(t, 1, "exact")
 		}
-		s.seqctl("set", "move", "--sections", "0-15", "--to", "b").Want(t, 0)
+		s.seqctl("set", "move", "--sections", "0-19", "--to", "b").Want(t, 0)
 		for _, k := range s.kinds {
 			s.take(t, k)
 		}
@@ -423,6 +433,7 @@ func (s *site) withSets(other *localcluster.Cluster) {
 			s.take(t, k)
 		}
 		s.seqctl("set", "move", "--sections", "4-5", "--to", "main").Want(t, 0)
+		s.seqctl("set", "move", "--sections", "16-17", "--to", "main").Want(t, 0)
 		s.restore(t, other, file)
 		s.seqctl("set", "settle", "--set", "b").Want(t, 0)
 	})

@@ -54,6 +54,8 @@ var ticketMutants = []mutant{
 		{"s.Tickets != 0 && s.Mode == UniqueOnly:\n", "false:\n"}}},
 	{rule: "mark-again", name: "a repeated request has a ticket below the mark", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
 		{"k == nil || first < k.open[0].first", "k == nil"}}},
+	{rule: "mark-again", name: "a repeated request whose numbers are closed has a ticket", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{"if k == nil || first < k.open[0].first {\n		return 0\n", "if k == nil || first < k.open[0].first {\n		b.Open(uid, first, last, id, now, life)\n		return id\n"}}},
 	{rule: "mark-again", name: "the ticket of a repeated request ends as the first was to", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
 		{"max(k.open[i].end, t.end)", "k.open[i].end"}}},
 	{rule: "mark-again", name: "a repeated request whose numbers are closed gets them as if they were open", file: "allocsvr/section/open.go", in: []string{"allocsvr"}, edits: []edit{
@@ -94,4 +96,8 @@ var ticketMutants = []mutant{
 		{"short := ticketTrouble(node.Name, reply); short {", "short := ticketTrouble(node.Name, reply); short && false {"}}},
 	{rule: "tickets-shown", name: "the status warns of a few tickets that expire", file: "internal/ops/survey/reading.go", in: []string{"internal/ops/survey"}, edits: []edit{
 		{"n >= manyExpired && ", ""}}},
+	{rule: "tickets-shown", name: "tickets that ended count as open on the page of a UID", file: "allocsvr/section/tickets/book.go", in: []string{"allocsvr/section/tickets"}, edits: []edit{
+		{"return len(k.open) - k.ended, k", "return len(k.open), k"}}},
+	{rule: "tickets-shown", name: "the page of a UID counts one watch", file: "internal/base/watch/watch.go", in: []string{"internal/base/watch"}, edits: []edit{
+		{"		n++\n", "		n = 1\n"}}},
 }

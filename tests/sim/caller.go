@@ -103,10 +103,12 @@ func (c *caller) run(stop <-chan struct{}) {
 		}
 		ctx, cancel := context.WithTimeout(c.w.life, 2*c.w.opts.Patience)
 		switch {
+		case op < 25 && key.Space == exactSpace:
+			_ = c.open(ctx, key, count, c.w.check.onces.draw(c, key, count))
 		case op < 66 && key.Space == exactSpace:
 			_ = by.once(ctx, c.w.check.onces.draw(c, key, count))
 		case op < 30 && c.w.tickets(key):
-			_ = c.open(ctx, key, count)
+			_ = c.open(ctx, key, count, nil)
 		case op < 66:
 			_ = by.next(ctx, key, count)
 		case op < 71 && c.w.tickets(key):

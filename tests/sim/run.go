@@ -74,7 +74,7 @@ func (o Options) spaces() []seq.Space {
 		{Name: seq.DefaultSpace, Sections: 4, Step: 20, Tickets: ticketLife},
 		{Name: "strict", Sections: 1, Step: 15, Mode: seq.Strict, Tickets: ticketLife},
 		{Name: "unique", Sections: 1, Step: 30, Mode: seq.UniqueOnly},
-		{Name: exactSpace, Sections: 1, Mode: seq.Exact, Window: o.Keep},
+		{Name: exactSpace, Sections: 1, Mode: seq.Exact, Window: o.Keep, Tickets: ticketLife},
 	}
 	if o.Engine == EtcdEngine { // which keeps no exact ones
 		all = all[:len(all)-1]

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 const ticketLife = 20 * time.Second
 
 // shelf is the database of writers with tickets and of readers that go by marks. It checks R1 to R3 of
-// allocsvr/section/tickets. Writers of odd UIDs use the fence, so they may commit late. A new era forgets all.
+// allocsvr/section/tickets. Writers of keys with the fence may commit late. A new era forgets all.
 type shelf struct {
 	w *world
 
@@ -27,13 +28,14 @@ type shelf struct {
 
 // rows is what the database and the readers of a key know.
 type rows struct {
-	told  uint64 // the highest mark
-	read  uint64 // readers have passed this number
-	floor uint64 // the fence lets no row in at or below
+	told  uint64              // the highest mark
+	read  uint64              // readers have passed this number
+	floor uint64              // the fence lets no row in at or below
+	there map[uint64]struct{} // rows that are committed, of a repeated request by any of its callers
 }
 
-// fenced reports whether writers and readers of a key use the fence.
-func fenced(key history.Key) bool { return key.UID%2 == 1 }
+// fenced reports whether writers and readers of a key use the fence. Every section has keys of both sorts.
+func fenced(key history.Key) bool { return key.UID>>(seq.BlockBits-1)%2 == 1 }
 
 // tickets reports whether the space of a key gives tickets in this run.
 func (w *world) tickets(key history.Key) bool {
@@ -54,7 +56,7 @@ func (s *shelf) of(key history.Key, era seq.Era) *rows {
 	}
 	r := s.keys[key]
 	if r == nil {
-		r = &rows{}
+		r = &rows{there: map[uint64]struct{}{}}
 		s.keys[key] = r
 	}
 	return r
@@ -98,9 +100,13 @@ func (s *shelf) commit(key history.Key, era seq.Era, n uint64, late bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.of(key, era)
-	switch {
-	case r == nil || s.w.opts.Beyond:
+	if r == nil || s.w.opts.Beyond {
 		return false
+	}
+	if _, there := r.there[n]; there {
+		return true
+	}
+	switch {
 	case fenced(key) && n <= r.floor:
 		if !late {
 			s.w.check.broken("R1", "row %d of %v is refused in time, at floor %d", n, key, r.floor)
@@ -109,19 +115,38 @@ func (s *shelf) commit(key history.Key, era seq.Era, n uint64, late bool) bool {
 	case n <= r.read:
 		s.w.check.broken("R1", "row %d of %v is committed, late: %v, and readers have passed %d", n, key, late, r.read)
 	}
+	r.there[n] = struct{}{}
 	return true
 }
 
-// open takes numbers with a ticket, and commits them later, or too late, or never.
-func (c *caller) open(ctx context.Context, key history.Key, count uint32) error {
+// open takes numbers with a ticket, and commits them later, or too late, or never. In an exact space
+// they belong to a request, which may be repeated.
+func (c *caller) open(ctx context.Context, key history.Key, count uint32, of *once) error {
 	c.w.mu.Lock()
 	fate, pause := c.w.rng.IntN(10), c.w.between(0, ticketLife)
 	c.w.mu.Unlock()
 	return c.try(ctx, key, func(ctx context.Context, at *conn) error {
 		start, floor, era := c.w.now(), c.w.check.promises.floor(key), c.w.check.eras.present()
 		sent := c.h.clock.real() // a writer that is paused commits when it wakes up
-		reply, err := pb.NewSequenceClient(at).Open(ctx, &pb.OpenRequest{Space: key.Space, Id: &pb.OpenRequest_Uid{Uid: key.UID}, Count: count})
-		c.took(key, start, floor, reply.GetFirst(), reply.GetLast(), false, err)
+		req := &pb.OpenRequest{Space: key.Space, Id: &pb.OpenRequest_Uid{Uid: key.UID}, Count: count}
+		if of != nil {
+			req.Count, req.RequestId, era = of.count, []byte(of.id), of.era
+			if !of.sent.IsZero() {
+				req.FirstSentMs = of.sent.UnixMilli()
+			}
+		}
+		reply, err := pb.NewSequenceClient(at).Open(ctx, req)
+		switch {
+		case of == nil:
+			c.took(key, start, floor, reply.GetFirst(), reply.GetLast(), false, err)
+		case err == nil:
+			c.w.check.onces.got(c, of, reply.GetFirst(), reply.GetLast(), reply.GetReplayed())
+		case final(err):
+			c.w.check.onces.refused(of, of.sent, err)
+			return nil
+		case errors.Is(err, seq.ErrTicketEnded): // its numbers are closed
+			return nil
+		}
 		if err != nil || fate == 0 { // the writer dies
 			return err
 		}
@@ -134,10 +159,11 @@ func (c *caller) open(ctx context.Context, key history.Key, count uint32) error 
 			if late && !fenced(key) {
 				return
 			}
+			there := true
 			for n := reply.GetFirst(); n <= reply.GetLast(); n++ {
-				c.w.check.shelf.commit(key, era, n, late)
+				there = c.w.check.shelf.commit(key, era, n, late) && there
 			}
-			if fate == 2 { // its Done is lost
+			if fate == 2 || of != nil && !there { // its Done is lost; or the ticket may be another caller's, too
 				return
 			}
 			c.w.work.Go(func() { c.end(key, at, reply) })

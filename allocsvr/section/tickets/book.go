@@ -209,6 +209,15 @@ func (b *Book) Mark(uid, last uint64, now time.Duration) (mark, fence uint64, un
 	return mark, min(mark, max(b.fence, b.fences[uid])), 0
 }
 
+// Kept returns how many tickets of a UID are open, and how long the one with the lowest number still lasts.
+func (b *Book) Kept(uid uint64, now time.Duration) (open int, left time.Duration) {
+	k := b.at(uid, now)
+	if k == nil {
+		return 0, 0
+	}
+	return len(k.open) - k.ended, k.open[0].end - now
+}
+
 // Expire ends the tickets whose time is over, and counts the others. Of each UID the one with the lowest number
 // counts as its oldest.
 func (b *Book) Expire(now time.Duration) (c Census) {

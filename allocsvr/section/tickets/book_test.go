@@ -46,6 +46,9 @@ func TestOnlyTheTicketItselfEndsIt(t *testing.T) {
 		if err := b.End(7, first, id, 1); !errors.Is(err, seq.ErrTicketEnded) {
 			t.Errorf("ended twice: got %v, want ErrTicketEnded", err)
 		}
+		if open, left := b.Kept(7, 1); open != 1-i || left != time.Duration(1-i)*(Span(life)-1) {
+			t.Errorf("%d tickets for %v are left, want %d", open, left, 1-i)
+		}
 		wantMark(t, b, 7, 9, 1, mark, 0)
 	}
 	if b.Len() != 0 || b.stats.Open.Load() != 0 {

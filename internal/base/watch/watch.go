@@ -66,6 +66,14 @@ func (k *Keys[K]) Len() int { return len(k.of) }
 // Watched reports whether the key has a watcher. Needs the lock.
 func (k *Keys[K]) Watched(key K) bool { return k.of[key] != nil }
 
+// Watchers returns the number of watchers of a key. Needs the lock.
+func (k *Keys[K]) Watchers(key K) (n int) {
+	for e := k.of[key]; e != nil; e = e.next {
+		n++
+	}
+	return n
+}
+
 // Mark marks a key as changed for its watchers. Needs the lock.
 func (k *Keys[K]) Mark(key K) {
 	for e := k.of[key]; e != nil; e = e.next {

@@ -57,6 +57,10 @@ func TestChangesOfAKeyAreMergedAndTheNewestIsNotLost(t *testing.T) {
 	if got := taken(w); !slices.Equal(got, []uint32{20}) {
 		t.Errorf("got %v, want the change that came after Take", got)
 	}
+	add(t, k, NewWatcher[uint64](&stats), 2, 5)
+	if got := []int{k.Watchers(1), k.Watchers(2), k.Watchers(3)}; !slices.Equal(got, []int{1, 2, 0}) {
+		t.Errorf("the keys have %v watchers, want 1, 2 and none", got)
+	}
 }
 
 func TestKeysThatAreLeftWakeTheWatcherAgain(t *testing.T) {

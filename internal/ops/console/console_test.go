@@ -48,11 +48,11 @@ type site struct {
 	from    string // address of the streams; if empty, any will do
 }
 
-func start(t *testing.T, change func(*console.Config)) *site {
+func start(t *testing.T, change func(*console.Config), more ...seq.Space) *site {
 	t.Helper()
 	cfg := allocsvr.DefaultConfig()
 	cfg.Logger = slog.New(slog.DiscardHandler)
-	cfg.Name, cfg.Listen, cfg.Stores, cfg.Lease = "alloc-1", "127.0.0.1:0", harness.Stores(t, 1, seq.Space{Sections: 8, Step: 100}), 5*time.Second
+	cfg.Name, cfg.Listen, cfg.Stores, cfg.Lease = "alloc-1", "127.0.0.1:0", harness.Stores(t, 1, append([]seq.Space{{Sections: 8, Step: 100}}, more...)...), 5*time.Second
 	alloc, err := allocsvr.New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -553,6 +553,89 @@ func TestLookUpsTakeNothing(t *testing.T) {
 			t.Errorf("%s: %s %s", path, reply.Status, body)
 		}
 	}
+}
+
+func TestPagesTellWhatIsKeptForReaders(t *testing.T) {
+	s := start(t, nil, seq.Space{Name: "inbox", Sections: 2, Step: 100, Tickets: time.Minute})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	key := client.Key{Space: "inbox", UID: 42}
+	first, err := s.sdk.Open(ctx, key, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.sdk.Open(ctx, key, 1, client.WithLife(30*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	w, err := s.sdk.Watch(ctx, key, client.Key{UID: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	type readers struct {
+		HasTickets  bool `json:"has_tickets"`
+		Mark, Fence uint64
+		KnownInMS   uint32 `json:"known_in_ms"`
+		Tickets     uint32 `json:"tickets_open"`
+		EndsInMS    uint32 `json:"ends_in_ms"`
+		Watches     uint32
+	}
+	look := func(query string) (got readers) {
+		_, body := s.get(t, "/api/uid?"+query)
+		var found struct {
+			Readers      readers
+			ReadersError string `json:"readers_error"`
+		}
+		if err := json.Unmarshal([]byte(body), &found); err != nil || found.ReadersError != "" {
+			t.Fatalf("%s: %v", body, err)
+		}
+		return found.Readers
+	}
+	var got readers
+	harness.Until(t, "the watch is there", func() bool {
+		got = look("uid=42&space=inbox")
+		return got.Watches == 1
+	})
+	if got.EndsInMS <= 30_000 || got.EndsInMS > 62_000 || got.KnownInMS > 62_000 { // the owner is new
+		t.Errorf("got %+v", got)
+	}
+	got.EndsInMS, got.KnownInMS = 0, 0
+	if want := (readers{HasTickets: true, Tickets: 2, Watches: 1}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if err := first.Done(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got = look("uid=42&space=inbox"); got.Tickets != 1 || got.EndsInMS > 31_000 {
+		t.Errorf("one has ended: got %+v", got)
+	}
+	if got = look("uid=7"); got != (readers{Mark: got.Mark, Watches: 1}) {
+		t.Errorf("a space without tickets: got %+v", got)
+	}
+	if got = look("key=room:7&space=inbox"); got.Tickets != 0 || got.Watches != 0 || !got.HasTickets {
+		t.Errorf("a key: got %+v", got)
+	}
+	harness.Until(t, "a snapshot tells of tickets and watches by space and node", func() bool {
+		var status struct {
+			Status struct {
+				Reading []struct {
+					Space   string
+					Tickets uint64 `json:"tickets_open"`
+					Oldest  uint64 `json:"oldest_ticket_ms"`
+					Keys    uint64 `json:"watched_keys"`
+				}
+				Allocs []struct {
+					Tickets uint64 `json:"tickets_open"`
+					Watches uint64
+					Keys    uint64 `json:"watched_keys"`
+				}
+			}
+		}
+		s.part(t, "status", &status)
+		read, allocs := status.Status.Reading, status.Status.Allocs
+		return len(read) == 2 && len(allocs) == 1 && read[0].Space == "inbox" && read[0].Tickets == 1 && read[0].Oldest > 0 && read[0].Keys == 1 &&
+			read[1].Space == "user" && read[1].Tickets == 0 && read[1].Keys == 1 && allocs[0].Tickets == 1 && allocs[0].Watches == 1 && allocs[0].Keys == 2
+	})
 }
 
 func TestAClusterThatIsNotThereIsSaidToBe(t *testing.T) {

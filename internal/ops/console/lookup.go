@@ -11,6 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/client"
 	"github.com/seqsvr/seqsvr/internal/base/otherids"
 	"github.com/seqsvr/seqsvr/internal/ops/survey"
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -53,6 +54,20 @@ type found struct {
 	Exact     bool   `json:"exact"`           // if false, Current may be above the last number handed out
 	LastTaken int64  `json:"last_taken_unix"` // seconds; zero if unknown
 	Error     string `json:"error,omitempty"` // why its number is not known
+
+	Readers      *readers `json:"readers,omitempty"`       // null if nothing is known of them
+	ReadersError string   `json:"readers_error,omitempty"` // why
+}
+
+// readers is what is kept for the readers of a UID or key.
+type readers struct {
+	HasTickets bool   `json:"has_tickets"` // of its space; else Mark is the last number
+	Mark       uint64 `json:"mark"`
+	Fence      uint64 `json:"fence"`
+	KnownInMS  uint32 `json:"known_in_ms"` // if not zero, the mark is not known before
+	Tickets    uint32 `json:"tickets_open"`
+	EndsInMS   uint32 `json:"ends_in_ms"` // the time after which the open ticket with the lowest number ends
+	Watches    uint32 `json:"watches"`
 }
 
 // uid answers ?uid=42 or ?key=room:7, in a ?space=.
@@ -97,7 +112,46 @@ func (c *Console) find(ctx context.Context, space, number, key string) (*found, 
 	if !values[0].LastTaken.IsZero() {
 		out.LastTaken = values[0].LastTaken.Unix()
 	}
+	if out.Readers, err = c.readersOf(ctx, in, out.Place); err != nil {
+		out.ReadersError = err.Error()
+	}
 	return out, nil
+}
+
+// readersOf asks the owner what it keeps for the readers of a UID or key. If it is a build of before, there is
+// nothing.
+func (c *Console) readersOf(ctx context.Context, in *seq.Space, of survey.Place) (*readers, error) {
+	if of.Addr == "" {
+		return nil, fmt.Errorf("%w: section %d", seq.ErrNoRoute, of.Section)
+	}
+	conns := survey.NewConns(c.cfg.Dial...)
+	defer conns.Close()
+	conn, err := conns.To(of.Addr)
+	if err != nil {
+		return nil, err
+	}
+	batch := &pb.Batch{Space: in.Name}
+	if of.UID == nil {
+		batch.Keys = []string{of.Key}
+	} else {
+		batch.Uids = []uint64{*of.UID}
+	}
+	reply, err := pb.NewSequenceClient(conn).Mark(ctx, &pb.MarkRequest{Batches: []*pb.Batch{batch}, Kept: true})
+	if err != nil {
+		return nil, err
+	}
+	if len(reply.GetResults()) != 1 {
+		return nil, nil
+	}
+	r := reply.GetResults()[0]
+	if len(r.GetErrors()) > 0 {
+		return nil, rpc.FromKeyError(r.GetErrors()[0])
+	}
+	if len(r.GetKept()) != 1 || len(r.GetMarks()) != 1 || len(r.GetFences()) != 1 || len(r.GetUnknownMs()) != 1 {
+		return nil, nil
+	}
+	k := r.GetKept()[0]
+	return &readers{in.Tickets > 0, r.GetMarks()[0], r.GetFences()[0], r.GetUnknownMs()[0], k.GetTickets(), k.GetEndsInMs(), k.GetWatches()}, nil
 }
 
 // counterOf reads a UID, or a key if there is one.

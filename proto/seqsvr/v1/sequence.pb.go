@@ -1554,6 +1554,7 @@ type MarkRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Batches       []*Batch               `protobuf:"bytes,1,rep,name=batches,proto3" json:"batches,omitempty"` // of keys alone: counts and request ids are not looked at
 	RouteVersion  uint64                 `protobuf:"varint,2,opt,name=route_version,json=routeVersion,proto3" json:"route_version,omitempty"`
+	Kept          bool                   `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"` // also what the owner keeps for readers, and of spaces without tickets; routers do not look at it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1602,6 +1603,13 @@ func (x *MarkRequest) GetRouteVersion() uint64 {
 	return 0
 }
 
+func (x *MarkRequest) GetKept() bool {
+	if x != nil {
+		return x.Kept
+	}
+	return false
+}
+
 // MarkResult answers a Batch of a MarkRequest, one entry an index.
 type MarkResult struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1610,6 +1618,7 @@ type MarkResult struct {
 	Last          []uint64               `protobuf:"fixed64,3,rep,packed,name=last,proto3" json:"last,omitempty"`                           // at or above the last number handed out
 	UnknownMs     []uint32               `protobuf:"varint,4,rep,packed,name=unknown_ms,json=unknownMs,proto3" json:"unknown_ms,omitempty"` // not 0: the mark is not known before that time, since the owner is new; mark and fence are 0
 	Errors        []*KeyError            `protobuf:"bytes,5,rep,name=errors,proto3" json:"errors,omitempty"`
+	Kept          []*KeptForReaders      `protobuf:"bytes,6,rep,name=kept,proto3" json:"kept,omitempty"` // if it was asked for
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1679,6 +1688,74 @@ func (x *MarkResult) GetErrors() []*KeyError {
 	return nil
 }
 
+func (x *MarkResult) GetKept() []*KeptForReaders {
+	if x != nil {
+		return x.Kept
+	}
+	return nil
+}
+
+// KeptForReaders is what the owner of a key keeps for its readers.
+type KeptForReaders struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tickets       uint32                 `protobuf:"varint,1,opt,name=tickets,proto3" json:"tickets,omitempty"`                     // open
+	EndsInMs      uint32                 `protobuf:"varint,2,opt,name=ends_in_ms,json=endsInMs,proto3" json:"ends_in_ms,omitempty"` // the time after which the owner ends the ticket with the lowest number; 0: none is open
+	Watches       uint32                 `protobuf:"varint,3,opt,name=watches,proto3" json:"watches,omitempty"`                     // of the key
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeptForReaders) Reset() {
+	*x = KeptForReaders{}
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeptForReaders) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeptForReaders) ProtoMessage() {}
+
+func (x *KeptForReaders) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeptForReaders.ProtoReflect.Descriptor instead.
+func (*KeptForReaders) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *KeptForReaders) GetTickets() uint32 {
+	if x != nil {
+		return x.Tickets
+	}
+	return 0
+}
+
+func (x *KeptForReaders) GetEndsInMs() uint32 {
+	if x != nil {
+		return x.EndsInMs
+	}
+	return 0
+}
+
+func (x *KeptForReaders) GetWatches() uint32 {
+	if x != nil {
+		return x.Watches
+	}
+	return 0
+}
+
 type MarkReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Results       []*MarkResult          `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"` // one a batch, in order
@@ -1690,7 +1767,7 @@ type MarkReply struct {
 
 func (x *MarkReply) Reset() {
 	*x = MarkReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1702,7 +1779,7 @@ func (x *MarkReply) String() string {
 func (*MarkReply) ProtoMessage() {}
 
 func (x *MarkReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[21]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1715,7 +1792,7 @@ func (x *MarkReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkReply.ProtoReflect.Descriptor instead.
 func (*MarkReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{21}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *MarkReply) GetResults() []*MarkResult {
@@ -1755,7 +1832,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1767,7 +1844,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[22]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1780,7 +1857,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{22}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *WatchRequest) GetAdd() []*Batch {
@@ -1829,7 +1906,7 @@ type WatchReply struct {
 
 func (x *WatchReply) Reset() {
 	*x = WatchReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1841,7 +1918,7 @@ func (x *WatchReply) String() string {
 func (*WatchReply) ProtoMessage() {}
 
 func (x *WatchReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[23]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1854,7 +1931,7 @@ func (x *WatchReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchReply.ProtoReflect.Descriptor instead.
 func (*WatchReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{23}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *WatchReply) GetIds() []uint32 {
@@ -1923,7 +2000,7 @@ type CurrentRequest struct {
 
 func (x *CurrentRequest) Reset() {
 	*x = CurrentRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1935,7 +2012,7 @@ func (x *CurrentRequest) String() string {
 func (*CurrentRequest) ProtoMessage() {}
 
 func (x *CurrentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[24]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1948,7 +2025,7 @@ func (x *CurrentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrentRequest.ProtoReflect.Descriptor instead.
 func (*CurrentRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{24}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CurrentRequest) GetBatches() []*Batch {
@@ -1978,7 +2055,7 @@ type CurrentResult struct {
 
 func (x *CurrentResult) Reset() {
 	*x = CurrentResult{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1990,7 +2067,7 @@ func (x *CurrentResult) String() string {
 func (*CurrentResult) ProtoMessage() {}
 
 func (x *CurrentResult) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[25]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2003,7 +2080,7 @@ func (x *CurrentResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrentResult.ProtoReflect.Descriptor instead.
 func (*CurrentResult) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{25}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CurrentResult) GetValues() []uint64 {
@@ -2045,7 +2122,7 @@ type CurrentReply struct {
 
 func (x *CurrentReply) Reset() {
 	*x = CurrentReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2057,7 +2134,7 @@ func (x *CurrentReply) String() string {
 func (*CurrentReply) ProtoMessage() {}
 
 func (x *CurrentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[26]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2070,7 +2147,7 @@ func (x *CurrentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrentReply.ProtoReflect.Descriptor instead.
 func (*CurrentReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{26}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CurrentReply) GetResults() []*CurrentResult {
@@ -2116,7 +2193,7 @@ type RaiseRequest struct {
 
 func (x *RaiseRequest) Reset() {
 	*x = RaiseRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2128,7 +2205,7 @@ func (x *RaiseRequest) String() string {
 func (*RaiseRequest) ProtoMessage() {}
 
 func (x *RaiseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[27]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2141,7 +2218,7 @@ func (x *RaiseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseRequest.ProtoReflect.Descriptor instead.
 func (*RaiseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{27}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RaiseRequest) GetSpace() string {
@@ -2231,7 +2308,7 @@ type RaiseReply struct {
 
 func (x *RaiseReply) Reset() {
 	*x = RaiseReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2243,7 +2320,7 @@ func (x *RaiseReply) String() string {
 func (*RaiseReply) ProtoMessage() {}
 
 func (x *RaiseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[28]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2256,7 +2333,7 @@ func (x *RaiseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseReply.ProtoReflect.Descriptor instead.
 func (*RaiseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{28}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RaiseReply) GetValue() uint64 {
@@ -2294,7 +2371,7 @@ type RaiseBatch struct {
 
 func (x *RaiseBatch) Reset() {
 	*x = RaiseBatch{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[29]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2306,7 +2383,7 @@ func (x *RaiseBatch) String() string {
 func (*RaiseBatch) ProtoMessage() {}
 
 func (x *RaiseBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[29]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2319,7 +2396,7 @@ func (x *RaiseBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseBatch.ProtoReflect.Descriptor instead.
 func (*RaiseBatch) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{29}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RaiseBatch) GetSpace() string {
@@ -2367,7 +2444,7 @@ type BatchRaiseRequest struct {
 
 func (x *BatchRaiseRequest) Reset() {
 	*x = BatchRaiseRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[30]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2379,7 +2456,7 @@ func (x *BatchRaiseRequest) String() string {
 func (*BatchRaiseRequest) ProtoMessage() {}
 
 func (x *BatchRaiseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[30]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2392,7 +2469,7 @@ func (x *BatchRaiseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRaiseRequest.ProtoReflect.Descriptor instead.
 func (*BatchRaiseRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{30}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *BatchRaiseRequest) GetBatches() []*RaiseBatch {
@@ -2420,7 +2497,7 @@ type RaiseResult struct {
 
 func (x *RaiseResult) Reset() {
 	*x = RaiseResult{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[31]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2432,7 +2509,7 @@ func (x *RaiseResult) String() string {
 func (*RaiseResult) ProtoMessage() {}
 
 func (x *RaiseResult) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[31]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2445,7 +2522,7 @@ func (x *RaiseResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseResult.ProtoReflect.Descriptor instead.
 func (*RaiseResult) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{31}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RaiseResult) GetValues() []uint64 {
@@ -2473,7 +2550,7 @@ type BatchRaiseReply struct {
 
 func (x *BatchRaiseReply) Reset() {
 	*x = BatchRaiseReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[32]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2485,7 +2562,7 @@ func (x *BatchRaiseReply) String() string {
 func (*BatchRaiseReply) ProtoMessage() {}
 
 func (x *BatchRaiseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[32]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2498,7 +2575,7 @@ func (x *BatchRaiseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRaiseReply.ProtoReflect.Descriptor instead.
 func (*BatchRaiseReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{32}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *BatchRaiseReply) GetResults() []*RaiseResult {
@@ -2539,7 +2616,7 @@ type StreamRequest struct {
 
 func (x *StreamRequest) Reset() {
 	*x = StreamRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[33]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2551,7 +2628,7 @@ func (x *StreamRequest) String() string {
 func (*StreamRequest) ProtoMessage() {}
 
 func (x *StreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[33]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2564,7 +2641,7 @@ func (x *StreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRequest.ProtoReflect.Descriptor instead.
 func (*StreamRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{33}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *StreamRequest) GetId() uint64 {
@@ -2664,7 +2741,7 @@ type StreamReply struct {
 
 func (x *StreamReply) Reset() {
 	*x = StreamReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[34]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2676,7 +2753,7 @@ func (x *StreamReply) String() string {
 func (*StreamReply) ProtoMessage() {}
 
 func (x *StreamReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[34]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2689,7 +2766,7 @@ func (x *StreamReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamReply.ProtoReflect.Descriptor instead.
 func (*StreamReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{34}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *StreamReply) GetId() uint64 {
@@ -2787,7 +2864,7 @@ type RoutesRequest struct {
 
 func (x *RoutesRequest) Reset() {
 	*x = RoutesRequest{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[35]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2799,7 +2876,7 @@ func (x *RoutesRequest) String() string {
 func (*RoutesRequest) ProtoMessage() {}
 
 func (x *RoutesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[35]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2812,7 +2889,7 @@ func (x *RoutesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoutesRequest.ProtoReflect.Descriptor instead.
 func (*RoutesRequest) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{35}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RoutesRequest) GetRouteVersion() uint64 {
@@ -2845,7 +2922,7 @@ type RoutesReply struct {
 
 func (x *RoutesReply) Reset() {
 	*x = RoutesReply{}
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[36]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2857,7 +2934,7 @@ func (x *RoutesReply) String() string {
 func (*RoutesReply) ProtoMessage() {}
 
 func (x *RoutesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_seqsvr_v1_sequence_proto_msgTypes[36]
+	mi := &file_seqsvr_v1_sequence_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2870,7 +2947,7 @@ func (x *RoutesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoutesReply.ProtoReflect.Descriptor instead.
 func (*RoutesReply) Descriptor() ([]byte, []int) {
-	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{36}
+	return file_seqsvr_v1_sequence_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RoutesReply) GetClusterId() string {
@@ -3057,10 +3134,11 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\n" +
 	"DoneResult\x12+\n" +
 	"\x06errors\x18\x01 \x03(\v2\x13.seqsvr.v1.KeyErrorR\x06errors\x12\x14\n" +
-	"\x05apart\x18\x02 \x01(\bR\x05apart\"^\n" +
+	"\x05apart\x18\x02 \x01(\bR\x05apart\"r\n" +
 	"\vMarkRequest\x12*\n" +
 	"\abatches\x18\x01 \x03(\v2\x10.seqsvr.v1.BatchR\abatches\x12#\n" +
-	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\"\x9a\x01\n" +
+	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\x12\x12\n" +
+	"\x04kept\x18\x03 \x01(\bR\x04kept\"\xc9\x01\n" +
 	"\n" +
 	"MarkResult\x12\x14\n" +
 	"\x05marks\x18\x01 \x03(\x06R\x05marks\x12\x16\n" +
@@ -3068,7 +3146,13 @@ const file_seqsvr_v1_sequence_proto_rawDesc = "" +
 	"\x04last\x18\x03 \x03(\x06R\x04last\x12\x1d\n" +
 	"\n" +
 	"unknown_ms\x18\x04 \x03(\rR\tunknownMs\x12+\n" +
-	"\x06errors\x18\x05 \x03(\v2\x13.seqsvr.v1.KeyErrorR\x06errors\"\x90\x01\n" +
+	"\x06errors\x18\x05 \x03(\v2\x13.seqsvr.v1.KeyErrorR\x06errors\x12-\n" +
+	"\x04kept\x18\x06 \x03(\v2\x19.seqsvr.v1.KeptForReadersR\x04kept\"b\n" +
+	"\x0eKeptForReaders\x12\x18\n" +
+	"\atickets\x18\x01 \x01(\rR\atickets\x12\x1c\n" +
+	"\n" +
+	"ends_in_ms\x18\x02 \x01(\rR\bendsInMs\x12\x18\n" +
+	"\awatches\x18\x03 \x01(\rR\awatches\"\x90\x01\n" +
 	"\tMarkReply\x12/\n" +
 	"\aresults\x18\x01 \x03(\v2\x15.seqsvr.v1.MarkResultR\aresults\x12#\n" +
 	"\rroute_version\x18\x02 \x01(\x04R\frouteVersion\x12-\n" +
@@ -3192,7 +3276,7 @@ func file_seqsvr_v1_sequence_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_sequence_proto_rawDescData
 }
 
-var file_seqsvr_v1_sequence_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_seqsvr_v1_sequence_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_seqsvr_v1_sequence_proto_goTypes = []any{
 	(*NextRequest)(nil),       // 0: seqsvr.v1.NextRequest
 	(*NextReply)(nil),         // 1: seqsvr.v1.NextReply
@@ -3215,104 +3299,106 @@ var file_seqsvr_v1_sequence_proto_goTypes = []any{
 	(*DoneResult)(nil),        // 18: seqsvr.v1.DoneResult
 	(*MarkRequest)(nil),       // 19: seqsvr.v1.MarkRequest
 	(*MarkResult)(nil),        // 20: seqsvr.v1.MarkResult
-	(*MarkReply)(nil),         // 21: seqsvr.v1.MarkReply
-	(*WatchRequest)(nil),      // 22: seqsvr.v1.WatchRequest
-	(*WatchReply)(nil),        // 23: seqsvr.v1.WatchReply
-	(*CurrentRequest)(nil),    // 24: seqsvr.v1.CurrentRequest
-	(*CurrentResult)(nil),     // 25: seqsvr.v1.CurrentResult
-	(*CurrentReply)(nil),      // 26: seqsvr.v1.CurrentReply
-	(*RaiseRequest)(nil),      // 27: seqsvr.v1.RaiseRequest
-	(*RaiseReply)(nil),        // 28: seqsvr.v1.RaiseReply
-	(*RaiseBatch)(nil),        // 29: seqsvr.v1.RaiseBatch
-	(*BatchRaiseRequest)(nil), // 30: seqsvr.v1.BatchRaiseRequest
-	(*RaiseResult)(nil),       // 31: seqsvr.v1.RaiseResult
-	(*BatchRaiseReply)(nil),   // 32: seqsvr.v1.BatchRaiseReply
-	(*StreamRequest)(nil),     // 33: seqsvr.v1.StreamRequest
-	(*StreamReply)(nil),       // 34: seqsvr.v1.StreamReply
-	(*RoutesRequest)(nil),     // 35: seqsvr.v1.RoutesRequest
-	(*RoutesReply)(nil),       // 36: seqsvr.v1.RoutesReply
-	(*RouteTable)(nil),        // 37: seqsvr.v1.RouteTable
-	(ErrorCode)(0),            // 38: seqsvr.v1.ErrorCode
-	(*Mapping)(nil),           // 39: seqsvr.v1.Mapping
-	(*SetMap)(nil),            // 40: seqsvr.v1.SetMap
-	(*Incarnation)(nil),       // 41: seqsvr.v1.Incarnation
+	(*KeptForReaders)(nil),    // 21: seqsvr.v1.KeptForReaders
+	(*MarkReply)(nil),         // 22: seqsvr.v1.MarkReply
+	(*WatchRequest)(nil),      // 23: seqsvr.v1.WatchRequest
+	(*WatchReply)(nil),        // 24: seqsvr.v1.WatchReply
+	(*CurrentRequest)(nil),    // 25: seqsvr.v1.CurrentRequest
+	(*CurrentResult)(nil),     // 26: seqsvr.v1.CurrentResult
+	(*CurrentReply)(nil),      // 27: seqsvr.v1.CurrentReply
+	(*RaiseRequest)(nil),      // 28: seqsvr.v1.RaiseRequest
+	(*RaiseReply)(nil),        // 29: seqsvr.v1.RaiseReply
+	(*RaiseBatch)(nil),        // 30: seqsvr.v1.RaiseBatch
+	(*BatchRaiseRequest)(nil), // 31: seqsvr.v1.BatchRaiseRequest
+	(*RaiseResult)(nil),       // 32: seqsvr.v1.RaiseResult
+	(*BatchRaiseReply)(nil),   // 33: seqsvr.v1.BatchRaiseReply
+	(*StreamRequest)(nil),     // 34: seqsvr.v1.StreamRequest
+	(*StreamReply)(nil),       // 35: seqsvr.v1.StreamReply
+	(*RoutesRequest)(nil),     // 36: seqsvr.v1.RoutesRequest
+	(*RoutesReply)(nil),       // 37: seqsvr.v1.RoutesReply
+	(*RouteTable)(nil),        // 38: seqsvr.v1.RouteTable
+	(ErrorCode)(0),            // 39: seqsvr.v1.ErrorCode
+	(*Mapping)(nil),           // 40: seqsvr.v1.Mapping
+	(*SetMap)(nil),            // 41: seqsvr.v1.SetMap
+	(*Incarnation)(nil),       // 42: seqsvr.v1.Incarnation
 }
 var file_seqsvr_v1_sequence_proto_depIdxs = []int32{
-	37, // 0: seqsvr.v1.NextReply.routes:type_name -> seqsvr.v1.RouteTable
-	38, // 1: seqsvr.v1.KeyError.code:type_name -> seqsvr.v1.ErrorCode
+	38, // 0: seqsvr.v1.NextReply.routes:type_name -> seqsvr.v1.RouteTable
+	39, // 1: seqsvr.v1.KeyError.code:type_name -> seqsvr.v1.ErrorCode
 	3,  // 2: seqsvr.v1.BatchResult.errors:type_name -> seqsvr.v1.KeyError
 	2,  // 3: seqsvr.v1.BatchNextRequest.batches:type_name -> seqsvr.v1.Batch
 	4,  // 4: seqsvr.v1.BatchNextReply.results:type_name -> seqsvr.v1.BatchResult
-	37, // 5: seqsvr.v1.BatchNextReply.routes:type_name -> seqsvr.v1.RouteTable
-	37, // 6: seqsvr.v1.LookupReply.routes:type_name -> seqsvr.v1.RouteTable
-	37, // 7: seqsvr.v1.OpenReply.routes:type_name -> seqsvr.v1.RouteTable
-	37, // 8: seqsvr.v1.DoneReply.routes:type_name -> seqsvr.v1.RouteTable
+	38, // 5: seqsvr.v1.BatchNextReply.routes:type_name -> seqsvr.v1.RouteTable
+	38, // 6: seqsvr.v1.LookupReply.routes:type_name -> seqsvr.v1.RouteTable
+	38, // 7: seqsvr.v1.OpenReply.routes:type_name -> seqsvr.v1.RouteTable
+	38, // 8: seqsvr.v1.DoneReply.routes:type_name -> seqsvr.v1.RouteTable
 	14, // 9: seqsvr.v1.TicketsRequest.opens:type_name -> seqsvr.v1.OpenBatch
 	15, // 10: seqsvr.v1.TicketsRequest.dones:type_name -> seqsvr.v1.DoneBatch
 	2,  // 11: seqsvr.v1.OpenBatch.keys:type_name -> seqsvr.v1.Batch
 	2,  // 12: seqsvr.v1.DoneBatch.keys:type_name -> seqsvr.v1.Batch
 	17, // 13: seqsvr.v1.TicketsReply.opens:type_name -> seqsvr.v1.OpenResult
 	18, // 14: seqsvr.v1.TicketsReply.dones:type_name -> seqsvr.v1.DoneResult
-	37, // 15: seqsvr.v1.TicketsReply.routes:type_name -> seqsvr.v1.RouteTable
+	38, // 15: seqsvr.v1.TicketsReply.routes:type_name -> seqsvr.v1.RouteTable
 	4,  // 16: seqsvr.v1.OpenResult.numbers:type_name -> seqsvr.v1.BatchResult
 	3,  // 17: seqsvr.v1.DoneResult.errors:type_name -> seqsvr.v1.KeyError
 	2,  // 18: seqsvr.v1.MarkRequest.batches:type_name -> seqsvr.v1.Batch
 	3,  // 19: seqsvr.v1.MarkResult.errors:type_name -> seqsvr.v1.KeyError
-	20, // 20: seqsvr.v1.MarkReply.results:type_name -> seqsvr.v1.MarkResult
-	37, // 21: seqsvr.v1.MarkReply.routes:type_name -> seqsvr.v1.RouteTable
-	2,  // 22: seqsvr.v1.WatchRequest.add:type_name -> seqsvr.v1.Batch
-	2,  // 23: seqsvr.v1.WatchRequest.remove:type_name -> seqsvr.v1.Batch
-	3,  // 24: seqsvr.v1.WatchReply.errors:type_name -> seqsvr.v1.KeyError
-	37, // 25: seqsvr.v1.WatchReply.routes:type_name -> seqsvr.v1.RouteTable
-	2,  // 26: seqsvr.v1.CurrentRequest.batches:type_name -> seqsvr.v1.Batch
-	3,  // 27: seqsvr.v1.CurrentResult.errors:type_name -> seqsvr.v1.KeyError
-	25, // 28: seqsvr.v1.CurrentReply.results:type_name -> seqsvr.v1.CurrentResult
-	37, // 29: seqsvr.v1.CurrentReply.routes:type_name -> seqsvr.v1.RouteTable
-	37, // 30: seqsvr.v1.RaiseReply.routes:type_name -> seqsvr.v1.RouteTable
-	29, // 31: seqsvr.v1.BatchRaiseRequest.batches:type_name -> seqsvr.v1.RaiseBatch
-	3,  // 32: seqsvr.v1.RaiseResult.errors:type_name -> seqsvr.v1.KeyError
-	31, // 33: seqsvr.v1.BatchRaiseReply.results:type_name -> seqsvr.v1.RaiseResult
-	37, // 34: seqsvr.v1.BatchRaiseReply.routes:type_name -> seqsvr.v1.RouteTable
-	5,  // 35: seqsvr.v1.StreamRequest.next:type_name -> seqsvr.v1.BatchNextRequest
-	24, // 36: seqsvr.v1.StreamRequest.current:type_name -> seqsvr.v1.CurrentRequest
-	13, // 37: seqsvr.v1.StreamRequest.tickets:type_name -> seqsvr.v1.TicketsRequest
-	6,  // 38: seqsvr.v1.StreamReply.next:type_name -> seqsvr.v1.BatchNextReply
-	26, // 39: seqsvr.v1.StreamReply.current:type_name -> seqsvr.v1.CurrentReply
-	16, // 40: seqsvr.v1.StreamReply.tickets:type_name -> seqsvr.v1.TicketsReply
-	3,  // 41: seqsvr.v1.StreamReply.error:type_name -> seqsvr.v1.KeyError
-	37, // 42: seqsvr.v1.RoutesReply.routes:type_name -> seqsvr.v1.RouteTable
-	39, // 43: seqsvr.v1.RoutesReply.mapping:type_name -> seqsvr.v1.Mapping
-	40, // 44: seqsvr.v1.RoutesReply.sets:type_name -> seqsvr.v1.SetMap
-	41, // 45: seqsvr.v1.RoutesReply.incarnation:type_name -> seqsvr.v1.Incarnation
-	0,  // 46: seqsvr.v1.Sequence.Next:input_type -> seqsvr.v1.NextRequest
-	5,  // 47: seqsvr.v1.Sequence.BatchNext:input_type -> seqsvr.v1.BatchNextRequest
-	7,  // 48: seqsvr.v1.Sequence.Lookup:input_type -> seqsvr.v1.LookupRequest
-	24, // 49: seqsvr.v1.Sequence.Current:input_type -> seqsvr.v1.CurrentRequest
-	27, // 50: seqsvr.v1.Sequence.Raise:input_type -> seqsvr.v1.RaiseRequest
-	30, // 51: seqsvr.v1.Sequence.BatchRaise:input_type -> seqsvr.v1.BatchRaiseRequest
-	9,  // 52: seqsvr.v1.Sequence.Open:input_type -> seqsvr.v1.OpenRequest
-	11, // 53: seqsvr.v1.Sequence.Done:input_type -> seqsvr.v1.DoneRequest
-	19, // 54: seqsvr.v1.Sequence.Mark:input_type -> seqsvr.v1.MarkRequest
-	22, // 55: seqsvr.v1.Sequence.Watch:input_type -> seqsvr.v1.WatchRequest
-	33, // 56: seqsvr.v1.Sequence.Stream:input_type -> seqsvr.v1.StreamRequest
-	35, // 57: seqsvr.v1.Sequence.Routes:input_type -> seqsvr.v1.RoutesRequest
-	1,  // 58: seqsvr.v1.Sequence.Next:output_type -> seqsvr.v1.NextReply
-	6,  // 59: seqsvr.v1.Sequence.BatchNext:output_type -> seqsvr.v1.BatchNextReply
-	8,  // 60: seqsvr.v1.Sequence.Lookup:output_type -> seqsvr.v1.LookupReply
-	26, // 61: seqsvr.v1.Sequence.Current:output_type -> seqsvr.v1.CurrentReply
-	28, // 62: seqsvr.v1.Sequence.Raise:output_type -> seqsvr.v1.RaiseReply
-	32, // 63: seqsvr.v1.Sequence.BatchRaise:output_type -> seqsvr.v1.BatchRaiseReply
-	10, // 64: seqsvr.v1.Sequence.Open:output_type -> seqsvr.v1.OpenReply
-	12, // 65: seqsvr.v1.Sequence.Done:output_type -> seqsvr.v1.DoneReply
-	21, // 66: seqsvr.v1.Sequence.Mark:output_type -> seqsvr.v1.MarkReply
-	23, // 67: seqsvr.v1.Sequence.Watch:output_type -> seqsvr.v1.WatchReply
-	34, // 68: seqsvr.v1.Sequence.Stream:output_type -> seqsvr.v1.StreamReply
-	36, // 69: seqsvr.v1.Sequence.Routes:output_type -> seqsvr.v1.RoutesReply
-	58, // [58:70] is the sub-list for method output_type
-	46, // [46:58] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	21, // 20: seqsvr.v1.MarkResult.kept:type_name -> seqsvr.v1.KeptForReaders
+	20, // 21: seqsvr.v1.MarkReply.results:type_name -> seqsvr.v1.MarkResult
+	38, // 22: seqsvr.v1.MarkReply.routes:type_name -> seqsvr.v1.RouteTable
+	2,  // 23: seqsvr.v1.WatchRequest.add:type_name -> seqsvr.v1.Batch
+	2,  // 24: seqsvr.v1.WatchRequest.remove:type_name -> seqsvr.v1.Batch
+	3,  // 25: seqsvr.v1.WatchReply.errors:type_name -> seqsvr.v1.KeyError
+	38, // 26: seqsvr.v1.WatchReply.routes:type_name -> seqsvr.v1.RouteTable
+	2,  // 27: seqsvr.v1.CurrentRequest.batches:type_name -> seqsvr.v1.Batch
+	3,  // 28: seqsvr.v1.CurrentResult.errors:type_name -> seqsvr.v1.KeyError
+	26, // 29: seqsvr.v1.CurrentReply.results:type_name -> seqsvr.v1.CurrentResult
+	38, // 30: seqsvr.v1.CurrentReply.routes:type_name -> seqsvr.v1.RouteTable
+	38, // 31: seqsvr.v1.RaiseReply.routes:type_name -> seqsvr.v1.RouteTable
+	30, // 32: seqsvr.v1.BatchRaiseRequest.batches:type_name -> seqsvr.v1.RaiseBatch
+	3,  // 33: seqsvr.v1.RaiseResult.errors:type_name -> seqsvr.v1.KeyError
+	32, // 34: seqsvr.v1.BatchRaiseReply.results:type_name -> seqsvr.v1.RaiseResult
+	38, // 35: seqsvr.v1.BatchRaiseReply.routes:type_name -> seqsvr.v1.RouteTable
+	5,  // 36: seqsvr.v1.StreamRequest.next:type_name -> seqsvr.v1.BatchNextRequest
+	25, // 37: seqsvr.v1.StreamRequest.current:type_name -> seqsvr.v1.CurrentRequest
+	13, // 38: seqsvr.v1.StreamRequest.tickets:type_name -> seqsvr.v1.TicketsRequest
+	6,  // 39: seqsvr.v1.StreamReply.next:type_name -> seqsvr.v1.BatchNextReply
+	27, // 40: seqsvr.v1.StreamReply.current:type_name -> seqsvr.v1.CurrentReply
+	16, // 41: seqsvr.v1.StreamReply.tickets:type_name -> seqsvr.v1.TicketsReply
+	3,  // 42: seqsvr.v1.StreamReply.error:type_name -> seqsvr.v1.KeyError
+	38, // 43: seqsvr.v1.RoutesReply.routes:type_name -> seqsvr.v1.RouteTable
+	40, // 44: seqsvr.v1.RoutesReply.mapping:type_name -> seqsvr.v1.Mapping
+	41, // 45: seqsvr.v1.RoutesReply.sets:type_name -> seqsvr.v1.SetMap
+	42, // 46: seqsvr.v1.RoutesReply.incarnation:type_name -> seqsvr.v1.Incarnation
+	0,  // 47: seqsvr.v1.Sequence.Next:input_type -> seqsvr.v1.NextRequest
+	5,  // 48: seqsvr.v1.Sequence.BatchNext:input_type -> seqsvr.v1.BatchNextRequest
+	7,  // 49: seqsvr.v1.Sequence.Lookup:input_type -> seqsvr.v1.LookupRequest
+	25, // 50: seqsvr.v1.Sequence.Current:input_type -> seqsvr.v1.CurrentRequest
+	28, // 51: seqsvr.v1.Sequence.Raise:input_type -> seqsvr.v1.RaiseRequest
+	31, // 52: seqsvr.v1.Sequence.BatchRaise:input_type -> seqsvr.v1.BatchRaiseRequest
+	9,  // 53: seqsvr.v1.Sequence.Open:input_type -> seqsvr.v1.OpenRequest
+	11, // 54: seqsvr.v1.Sequence.Done:input_type -> seqsvr.v1.DoneRequest
+	19, // 55: seqsvr.v1.Sequence.Mark:input_type -> seqsvr.v1.MarkRequest
+	23, // 56: seqsvr.v1.Sequence.Watch:input_type -> seqsvr.v1.WatchRequest
+	34, // 57: seqsvr.v1.Sequence.Stream:input_type -> seqsvr.v1.StreamRequest
+	36, // 58: seqsvr.v1.Sequence.Routes:input_type -> seqsvr.v1.RoutesRequest
+	1,  // 59: seqsvr.v1.Sequence.Next:output_type -> seqsvr.v1.NextReply
+	6,  // 60: seqsvr.v1.Sequence.BatchNext:output_type -> seqsvr.v1.BatchNextReply
+	8,  // 61: seqsvr.v1.Sequence.Lookup:output_type -> seqsvr.v1.LookupReply
+	27, // 62: seqsvr.v1.Sequence.Current:output_type -> seqsvr.v1.CurrentReply
+	29, // 63: seqsvr.v1.Sequence.Raise:output_type -> seqsvr.v1.RaiseReply
+	33, // 64: seqsvr.v1.Sequence.BatchRaise:output_type -> seqsvr.v1.BatchRaiseReply
+	10, // 65: seqsvr.v1.Sequence.Open:output_type -> seqsvr.v1.OpenReply
+	12, // 66: seqsvr.v1.Sequence.Done:output_type -> seqsvr.v1.DoneReply
+	22, // 67: seqsvr.v1.Sequence.Mark:output_type -> seqsvr.v1.MarkReply
+	24, // 68: seqsvr.v1.Sequence.Watch:output_type -> seqsvr.v1.WatchReply
+	35, // 69: seqsvr.v1.Sequence.Stream:output_type -> seqsvr.v1.StreamReply
+	37, // 70: seqsvr.v1.Sequence.Routes:output_type -> seqsvr.v1.RoutesReply
+	59, // [59:71] is the sub-list for method output_type
+	47, // [47:59] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_sequence_proto_init() }
@@ -3339,16 +3425,16 @@ func file_seqsvr_v1_sequence_proto_init() {
 		(*DoneRequest_Uid)(nil),
 		(*DoneRequest_Key)(nil),
 	}
-	file_seqsvr_v1_sequence_proto_msgTypes[27].OneofWrappers = []any{
+	file_seqsvr_v1_sequence_proto_msgTypes[28].OneofWrappers = []any{
 		(*RaiseRequest_Uid)(nil),
 		(*RaiseRequest_Key)(nil),
 	}
-	file_seqsvr_v1_sequence_proto_msgTypes[33].OneofWrappers = []any{
+	file_seqsvr_v1_sequence_proto_msgTypes[34].OneofWrappers = []any{
 		(*StreamRequest_Next)(nil),
 		(*StreamRequest_Current)(nil),
 		(*StreamRequest_Tickets)(nil),
 	}
-	file_seqsvr_v1_sequence_proto_msgTypes[34].OneofWrappers = []any{
+	file_seqsvr_v1_sequence_proto_msgTypes[35].OneofWrappers = []any{
 		(*StreamReply_Next)(nil),
 		(*StreamReply_Current)(nil),
 		(*StreamReply_Tickets)(nil),
@@ -3360,7 +3446,7 @@ func file_seqsvr_v1_sequence_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_sequence_proto_rawDesc), len(file_seqsvr_v1_sequence_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   37,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

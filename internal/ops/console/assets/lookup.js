@@ -2,7 +2,7 @@
 
 import { $, list } from './dom.js';
 import { ask } from './feed.js';
-import { at, count } from './format.js';
+import { at, count, ms } from './format.js';
 
 // question answers a form: query gives what to ask, pairs what to show.
 function question(form, out, path, query, pairs) {
@@ -19,9 +19,19 @@ function question(form, out, path, query, pairs) {
 
 const value = (id) => $(id).value.trim();
 
+// readers is what the owner keeps for the readers of a UID or key.
+const readers = (k, why) => (why ? [['Readers', `not known: ${why}`]] : !k ? [] : [
+  ...(k.has_tickets ? [
+    ['Mark', k.known_in_ms ? `known in ${ms(k.known_in_ms)}` : count(k.mark)], ...(k.known_in_ms ? [] : [['Fence', count(k.fence)]]),
+    ['Open tickets', k.tickets_open ? `${count(k.tickets_open)}, the oldest ends in ${ms(k.ends_in_ms)}` : '0'],
+  ] : []),
+  ['Watches', count(k.watches)],
+]);
+
 question('find', 'find-out', 'api/uid', () => ({ uid: value('find-uid'), key: value('find-key'), space: value('find-space') }), (r) => [
   ['Space', r.space], r.key ? ['Key', r.key] : ['UID', r.uid],
   r.error ? ['Last number', `not known: ${r.error}`] : [r.exact ? 'Last number' : 'At most', count(r.current)],
+  ...readers(r.readers, r.readers_error),
   ...(r.last_taken_unix ? [['Last taken', at(r.last_taken_unix * 1000)]] : []),
   ['Section', String(r.section)], ['Owner', r.owner ? `${r.owner} at ${r.addr}` : 'none'], ['Standbys', r.standbys.join(', ') || 'none'],
   ['Pinned', r.pinned ? 'yes' : 'no'],

@@ -12,7 +12,7 @@ export default {
     rows($('allocs'), status.allocs.map((a) => [
       a.name, { text: a.reason && a.state === 'not ready' ? `${a.state}: ${a.reason}` : a.state, kind: states[a.state] }, { text: a.addr, kind: 'm' },
       short(a.sections_owned), short(a.counters), a.uid_memory_budget ? `${bytes(a.uid_memory_bytes)} of ${bytes(a.uid_memory_budget)}` : bytes(a.uid_memory_bytes),
-      short(a.numbers), short(a.steps), short(a.takeovers), short(a.handoffs), { text: a.session, kind: 'm' }, a.version,
+      short(a.numbers), short(a.steps), short(a.takeovers), short(a.handoffs), short(a.tickets_open), short(a.watches), short(a.watched_keys), { text: a.session, kind: 'm' }, a.version,
     ]));
     rows($('stores'), status.stores.map((s) => [
       s.name || '–', s.nearly_full ? { text: 'nearly full', kind: 'bad' } : { text: s.state, kind: states[s.state] ?? 'bad' }, { text: s.addr, kind: 'm' },

@@ -33,6 +33,9 @@ export default {
     rows($('seconds'), traffic.slice(-SHOWN).reverse().map((t) => (
       [seconds(t.unix_ms), rate(t.numbers_per_s), rate(t.calls_per_s), rate(t.errors_per_s), ms(t.p50_ms), ms(t.p99_ms)])));
     items($('problems'), [...status.problems, ...status.notes].length ? [...status.problems, ...status.notes] : ['Nothing is wrong.']);
+    rows($('readers'), status.reading.map((r) => [
+      r.space, count(r.tickets_open), r.tickets_open ? ms(r.oldest_ticket_ms) : '', rate(r.tickets_expired_per_s), count(r.watched_keys),
+    ]), 'no space has tickets or watches');
     rows($('members'), members.map((m) => [
       m.name, m.role, { text: m.drained ? `${m.state}, drained` : m.state, kind: m.state === 'alive' ? (m.drained ? 'warn' : 'good') : m.state === 'dead' ? 'bad' : 'warn' },
       at(m.since_unix_ms), { text: m.addr, kind: 'm' },
