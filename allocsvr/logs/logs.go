@@ -28,9 +28,10 @@ const (
 	// mostBytes bounds the records of several sections in one message. It is the size of the largest
 	// section.
 	mostBytes = exact.MaxCopy
-	// messages bounds the messages that are under way at a time, of different sections. While one waits for the
-	// disks, another is on its way; more would be smaller, and cost the stores more for each number.
+	// messages bounds the messages that are under way at a time, of different sections. A second one leaves only
+	// with few requests: many are cheaper together, once the first has its answers.
 	messages = 2
+	few      = 64
 	// ahead bounds how far a first_sent by a caller's clock may be ahead of the owner's clock.
 	ahead = 10 * time.Second
 )
@@ -93,10 +94,16 @@ func (l *Logs) Run(ctx context.Context) {
 			wg.Wait()
 			return
 		case <-l.sender.C():
+			if len(under) > 0 && l.waiting() > few {
+				continue // until that message has its answers
+			}
 			under <- struct{}{}
 			wg.Go(func() {
 				l.send(ctx)
 				<-under
+				if l.waiting() > 0 {
+					l.sender.Kick()
+				}
 			})
 		}
 	}
@@ -152,6 +159,13 @@ func (l *Logs) wants(ctx context.Context, g *Log) {
 	l.calls = l.cfg.Traces.Note(l.calls, ctx)
 	l.mu.Unlock()
 	l.sender.Kick()
+}
+
+// waiting returns how many requests wait for a message.
+func (l *Logs) waiting() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.due)
 }
 
 func (l *Logs) forget(g *Log) {
