@@ -28,10 +28,14 @@ import (
 // protojson writes every 64-bit number as a string, and it has one switch for all zeros. So it
 // cannot write this. Also, its errors have no stable text.
 
-// internal says of a field that it is none of the JSON: HTTP callers hold no route table, and are
-// never sent to another Set.
+// internal says of a field that it is none of the JSON: HTTP callers hold no route table, are never sent to
+// another Set, and are not told what an owner keeps for readers.
 func internal(fd protoreflect.FieldDescriptor) bool {
-	return fd.Name() == "route_version" || fd.Name() == "routes" || fd.Name() == "set"
+	switch fd.Name() {
+	case "route_version", "routes", "set", "kept":
+		return true
+	}
+	return false
 }
 
 // quoteOf is what stands on both sides of a field's numbers.
