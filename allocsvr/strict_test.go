@@ -2,7 +2,9 @@ package allocsvr
 
 import (
 	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
@@ -48,4 +50,51 @@ func TestStrictAnswersUnderNoOtherEpochThanItsOwn(t *testing.T) {
 			}
 		}
 	})
+}
+
+// W stores are enough: one that is 200 ms away adds nothing to an answer. It follows, so that it can stand in for
+// one of the others.
+func TestAStoreThatIsFarSlowsNoAnswerAndFollows(t *testing.T) {
+	const far, most = 200 * time.Millisecond, 5 * time.Millisecond
+	for _, space := range []seq.Space{exactSpace(2), {Name: "user", Sections: 2, Step: 10_000, Mode: seq.Strict}} {
+		t.Run(string(space.Mode), func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				f := newFleetOn(t, bubble.NewClock(), space)
+				f.serving(f.start("a", 1, ""))
+				last := uint64(0)
+				take := func(i int) time.Duration {
+					begun := time.Now()
+					got := uint64(0)
+					if space.Mode == seq.Exact {
+						got, _ = f.once(7, fmt.Sprint(i))
+					} else {
+						got = uint64(f.next(7))
+					}
+					if got <= last || space.Mode == seq.Exact && got != last+1 {
+						t.Errorf("got %d after %d", got, last)
+					}
+					last = got
+					return time.Since(begun)
+				}
+				slow := 0
+				for i := range 300 {
+					if i == 100 {
+						f.stores.Stores[0].SetFar(far)
+					}
+					if took := take(i); took > most {
+						slow++
+					}
+				}
+				if slow > 1 { // one of the others may have missed a batch while it was not needed
+					t.Errorf("%d takes were slower than %v, want at most one", slow, most)
+				}
+				f.stores.Stores[1].SetDown(true)
+				for i := range 10 {
+					if took := take(300 + i); took > 3*far {
+						t.Errorf("take %d, for which the store that is far is needed: %v", i, took)
+					}
+				}
+			})
+		})
+	}
 }

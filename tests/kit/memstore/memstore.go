@@ -135,6 +135,7 @@ type Store struct {
 	wrong     time.Duration // by how much its clock is ahead
 	reticent  bool          // does not tell its clock, as a build of the version before
 	full      bool          // says that it has no memory for more
+	far       time.Duration // on the way to it
 }
 
 // ahead bounds how far beyond its clock a store takes records, as storesvr.LogAhead does.
@@ -153,6 +154,13 @@ func (s *Store) SetReticent() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reticent = true
+}
+
+// SetFar has calls take so long to reach the store.
+func (s *Store) SetFar(by time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.far = by
 }
 
 // SetFull has the store say that it has no memory for more of exact spaces.
@@ -223,6 +231,15 @@ var errDown = fmt.Errorf("store is down: %w", context.DeadlineExceeded)
 
 // call runs f on the core, commits what it changed, and answers.
 func (s *Store) call(ctx context.Context, ref quorum.Ref, f func(now time.Duration) error) error {
+	s.mu.Lock()
+	far := s.far
+	s.mu.Unlock()
+	if far > 0 {
+		select {
+		case <-time.After(far):
+		case <-ctx.Done():
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {
