@@ -37,7 +37,7 @@ var may = map[string][]string{
 	"cmd":        {"seq", "sets", "proto", "quorum", "internal", "membership", "snowflake", "client", "storesvr", "allocsvr", "router", "cmd"},
 	"tests":      {"seq", "exact", "sets", "proto", "quorum", "internal", "membership", "snowflake", "client", "storesvr", "allocsvr", "router", "tests"},
 	"deploy":     {},
-	"examples":   {"client", "snowflake"},
+	"examples":   {"client", "seq", "snowflake"},
 }
 
 // pure folders use the standard library and this module only.
