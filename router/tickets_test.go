@@ -67,7 +67,7 @@ func TestTicketsOverRESP(t *testing.T) {
 }
 
 func TestTicketsOverHTTP(t *testing.T) {
-	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 8}, seq.Space{Name: "inbox", Sections: 8, Tickets: 500 * time.Millisecond},
+	cluster := clienttest.Start(t, 2, seq.Space{Name: "user", Sections: 8}, seq.Space{Name: "inbox", Sections: 8, Tickets: 3 * time.Second},
 		seq.Space{Name: "orders", Sections: 8, Tickets: time.Minute, Mode: seq.Exact})
 	r := start(t, router.Config{Allocs: cluster.Addrs()})
 	base := "http://" + r.HTTPAddr() + "/v1/"
@@ -75,8 +75,8 @@ func TestTicketsOverHTTP(t *testing.T) {
 		code, _, got := do(t, "POST", base+path, "application/json", body)
 		return code, got
 	}
-	code, opened := post("open", `{"space":"inbox","uid":7,"count":2,"life_ms":400}`)
-	if code != 200 || opened["first"] != 1.0 || opened["last"] != 2.0 || opened["life_ms"] != 400.0 || opened["ticket"] == 0.0 {
+	code, opened := post("open", `{"space":"inbox","uid":7,"count":2,"life_ms":2500}`)
+	if code != 200 || opened["first"] != 1.0 || opened["last"] != 2.0 || opened["life_ms"] != 2500.0 || opened["ticket"] == 0.0 {
 		t.Fatalf("open: got %d %v", code, opened)
 	}
 	ticket := fmt.Sprintf(`{"space":"inbox","uid":7,"first":1,"ticket":%.0f}`, opened["ticket"])
@@ -98,7 +98,7 @@ func TestTicketsOverHTTP(t *testing.T) {
 			break
 		}
 	}
-	for body, want := range map[string]string{`{"uid":7}`: "NO_TICKETS", `{"space":"inbox","uid":7,"life_ms":501}`: "BAD_ARGUMENT"} {
+	for body, want := range map[string]string{`{"uid":7}`: "NO_TICKETS", `{"space":"inbox","uid":7,"life_ms":3001}`: "BAD_ARGUMENT"} {
 		if code, got := post("open", body); code != 400 || got["code"] != want {
 			t.Errorf("open of %s: got %d %v, want %s", body, code, got, want)
 		}
