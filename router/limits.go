@@ -136,20 +136,31 @@ func (a admitted) Done(ctx context.Context, key client.Key, first seq.Seq, ticke
 	return a.Caller().Done(ctx, key, first, ticket, cancelled)
 }
 
-// Marks implements line.Numbers.
+// Marks implements line.Numbers. It holds the place of one space at a time, because a place may be waited for.
 func (a admitted) Marks(ctx context.Context, keys ...client.Key) ([]client.Mark, error) {
-	places := map[string][]seq.UID{}
-	for _, key := range keys {
-		places[key.Space] = append(places[key.Space], key.Place())
+	out, of := make([]client.Mark, len(keys)), map[string][]int{}
+	for i, key := range keys {
+		of[key.Space] = append(of[key.Space], i)
 	}
-	for space, uids := range places {
-		place, err := a.door.whole(ctx, space, uids, a.door.inWork.Enter)
+	for space, at := range of {
+		part, places := make([]client.Key, len(at)), make([]seq.UID, len(at))
+		for k, i := range at {
+			part[k], places[k] = keys[i], keys[i].Place()
+		}
+		place, err := a.door.whole(ctx, space, places, a.door.inWork.Enter)
 		if err != nil {
 			return nil, err
 		}
-		defer place.Leave()
+		marks, err := a.Client.Marks(ctx, part...)
+		place.Leave()
+		if err != nil {
+			return nil, err
+		}
+		for k, i := range at {
+			out[i] = marks[k]
+		}
 	}
-	return a.Client.Marks(ctx, keys...)
+	return out, nil
 }
 
 // Wait implements line.Numbers.
