@@ -13,11 +13,11 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/browser"
 )
 
-// serveConsole shows the cluster until ctx ends. It reaches the AllocSvr on connections of
-// its own, and past the admission: a page takes no place of callers.
+// serveConsole shows the cluster until ctx ends. It reaches the AllocSvr and the
+// other routers on connections of its own, and past the admission: a page takes no place of callers.
 func (r *Router) serveConsole(ctx context.Context, lis net.Listener) error {
 	return console.New(console.Config{
-		Server: r.cfg.Name, Client: r.sdk, Dial: r.cfg.TLS.DialSets(auth.Alloc), Names: browser.NewNames("console-hosts", r.cfg.ConsoleListen, r.cfg.ConsoleHosts),
+		Server: r.cfg.Name, Client: r.sdk, Dial: r.cfg.TLS.DialSets(auth.Alloc, auth.Router), Names: browser.NewNames("console-hosts", r.cfg.ConsoleListen, r.cfg.ConsoleHosts),
 		Guard: r.cfg.Guard, Evidence: r.cfg.TLS.Evidence, Calls: r.seen, Refused: r.cfg.Refused, Logger: r.cfg.Logger,
 	}).Serve(ctx, lis)
 }

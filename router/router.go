@@ -120,7 +120,7 @@ func New(cfg Config) (*Router, error) {
 	r.services = servicesOf(calls, r.leaving)
 	r.services.ids.guard, r.services.seqs.zone = cfg.Guard, cfg.Zone
 	r.services.register(r.srv)
-	pb.RegisterRouterServer(r.srv, statusServer{cfg: &r.cfg})
+	pb.RegisterRouterServer(r.srv, statusServer{r: r})
 	r.health = gate.RegisterHealth(r.srv)
 	r.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
 	r.health.SetServingStatus(rpc.QuorumHealth, healthpb.HealthCheckResponse_SERVING)

@@ -10,10 +10,11 @@ import (
 // statusServer tells operators what a router knows of itself.
 type statusServer struct {
 	pb.UnimplementedRouterServer
-	cfg *Config
+	r *Router
 }
 
 // Status implements pb.RouterServer.
 func (s statusServer) Status(context.Context, *pb.RouterStatusRequest) (*pb.RouterStatusReply, error) {
-	return &pb.RouterStatusReply{Router: s.cfg.Name, Version: version.Get().Version, Protocol: version.Protocol, Refused: s.cfg.Refused.RecentToProto()}, nil
+	return &pb.RouterStatusReply{Router: s.r.cfg.Name, Version: version.Get().Version, Protocol: version.Protocol,
+		Refused: s.r.cfg.Refused.RecentToProto(), Calls: s.r.seen().ToProto()}, nil
 }

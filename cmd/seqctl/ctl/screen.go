@@ -72,10 +72,10 @@ func printStatus(w io.Writer, format ui.Format, r survey.Status) error {
 	line := func(text string) { fmt.Fprintln(w, cut(text, screenColumns)) }
 	has := ""
 	if r.Set != "" {
-		has = fmt.Sprintf("%d of ", r.Here)
+		has = fmt.Sprintf(" (%d here)", r.Here)
 	}
-	line(fmt.Sprintf("cluster %s, %s%d sections, %d unowned, routes version %d, lease %s, arbiter %s",
-		cut(r.ClusterID, 20), has, r.Sections, r.Unowned, r.RouteVersion, ui.Duration(time.Duration(r.LeaseMS*float64(time.Millisecond))), cmp.Or(cut(r.Arbiter, nameCells), "-")))
+	line(fmt.Sprintf("cluster %s, %d sections%s, %d unowned, routes version %d, lease %s, arbiter %s",
+		cut(r.ClusterID, 20), r.Sections, has, r.Unowned, r.RouteVersion, ui.Duration(time.Duration(r.LeaseMS*float64(time.Millisecond))), cmp.Or(cut(r.Arbiter, nameCells), "-")))
 	if r.Why != "" {
 		line("  " + r.Why)
 	}
@@ -90,18 +90,20 @@ func printStatus(w io.Writer, format ui.Format, r survey.Status) error {
 	for _, one := range r.Sets {
 		text := fmt.Sprintf("  Set %s: %d sections, %s", one.Name, one.Sections, one.Health)
 		if one.Name == r.Set {
-			text += ", of which below"
+			text += ", of which below (-o json has all)"
 		}
 		if one.Problem != "" {
 			text += ": " + one.Problem
 		}
 		line(text)
 	}
-	stores := storeTable(r.Stores, zoned(r))
+	ofSet := slices.DeleteFunc(slices.Clone(r.Stores), func(st survey.Store) bool { return st.Set != r.Set })
+	stores := storeTable(ofSet, zoned(r))
 	if r.Engine == survey.EngineEtcd {
-		stores = EtcdTable(etcdRows(r.Stores))
+		stores = EtcdTable(etcdRows(ofSet))
 	}
-	for _, t := range []*ui.Table{allocTable(r.Allocs, zoned(r)), stores} {
+	allocs := slices.DeleteFunc(slices.Clone(r.Allocs), func(a survey.Alloc) bool { return a.Set != r.Set })
+	for _, t := range []*ui.Table{allocTable(allocs, zoned(r)), stores} {
 		fmt.Fprintln(w)
 		if err := t.Write(w); err != nil {
 			return err

@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seqsvr/seqsvr/internal/base/ui"
 	"github.com/seqsvr/seqsvr/internal/ops/survey"
-	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
 // askTimeout is the default of the verbs that only ask.
@@ -42,28 +40,17 @@ func statusCommand() *cobra.Command {
 	return cmd
 }
 
-// takeSurvey asks all AllocSvr of the route table at once. If ids is set, it also asks about
-// snowflake IDs, other Sets, and what routers refuse.
-func takeSurvey(ctx context.Context, o *Options, ids bool) (*survey.Survey, error) {
+// takeSurvey asks all AllocSvr of the route table at once. If whole is set, it asks all Sets, the routers, and
+// about snowflake IDs, too.
+func takeSurvey(ctx context.Context, o *Options, whole bool) (*survey.Survey, error) {
 	c, err := o.routes(ctx)
 	if err != nil {
 		return nil, err
 	}
 	conns := survey.NewConns(o.Dial()...)
 	defer conns.Close()
-	s := survey.Take(ctx, c, conns, survey.Patience)
-	if ids {
-		var asking sync.WaitGroup
-		asking.Go(func() { s.AskRouters(ctx, conns, survey.Patience) })
-		s.AskSets(ctx, conns, survey.Patience)
-		asking.Wait()
+	if whole {
+		return survey.Whole(ctx, c, conns, survey.Patience, survey.Take), nil
 	}
-	if addr := s.Answered(); ids && addr != "" {
-		if conn, err := conns.To(addr); err == nil {
-			ctx, cancel := context.WithTimeout(ctx, survey.Patience)
-			defer cancel()
-			s.AskIDs(ctx, pb.NewSnowflakeClient(conn), time.Now())
-		}
-	}
-	return s, nil
+	return survey.Take(ctx, c, conns, survey.Patience), nil
 }

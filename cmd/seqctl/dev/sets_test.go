@@ -3,7 +3,9 @@ package dev
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/ops/survey"
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
 	"github.com/seqsvr/seqsvr/tests/kit/etcdtest"
+	"github.com/seqsvr/seqsvr/tests/kit/harness"
 )
 
 // setRow is one line of set list.
@@ -154,4 +157,63 @@ func refused(t *testing.T, c *cluster, want string, args ...string) {
 	if err == nil || errors.Is(err, daemon.ErrUsage) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v: got %v, want an error with %q", args, err, want)
 	}
+}
+
+// TestThePageOfASetThatDiedSaysWhatStatusSays kills all AllocSvr of one Set.
+func TestThePageOfASetThatDiedSaysWhatStatusSays(t *testing.T) {
+	c := up(t, t.TempDir(), "--processes", "--bin", built(t), "--lease", calm, "--sets", "2", "--stores", "1", "--allocs", "2", "--routers", "2", "--sections", "16")
+	agree := func(what string, ok func(survey.Status) bool) (page struct {
+		Status survey.Status
+		Of     []string `json:"calls_of"`
+	}) {
+		t.Helper()
+		var told survey.Status
+		harness.Until(t, what, func() bool {
+			told, page.Status = survey.Status{}, survey.Status{}
+			out, _, _ := seqctl(t.Context(), "status", "--addr", c.GRPC, "-o", "json") // exit 1 while it is not well
+			_ = json.Unmarshal([]byte(out), &told)                                     // nothing is printed if nothing answers
+			reply, err := http.Get("http://" + c.Console + "/api/snapshot?topics=status")
+			if err != nil {
+				return false
+			}
+			defer reply.Body.Close()
+			part := map[string]json.RawMessage{}
+			_ = json.NewDecoder(reply.Body).Decode(&part)
+			_ = json.Unmarshal(part["status"], &page)
+			one, other := page.Status, told
+			same := one.Health == other.Health && one.First == other.First && one.Why == other.Why && one.Unowned == other.Unowned &&
+				slices.Equal(one.Problems, other.Problems) && slices.Equal(one.Sets, other.Sets) && len(one.Allocs) == len(other.Allocs)
+			return same && ok(told)
+		})
+		return page
+	}
+	agree("both to be healthy, with the nodes of both Sets", func(s survey.Status) bool {
+		return s.Health == survey.Healthy && len(s.Allocs) == 4 && len(s.Stores) == 2 && len(s.Routers) == 2
+	})
+	var sections struct {
+		Sets []string
+		Set  []int
+		Left []int64 `json:"left_ms"`
+	}
+	harness.Until(t, "every section of both Sets to have its lease on the page", func() bool {
+		reply, err := http.Get("http://" + c.Console + "/api/snapshot?topics=sections")
+		if err != nil {
+			return false
+		}
+		defer reply.Body.Close()
+		part := map[string]json.RawMessage{}
+		_ = json.NewDecoder(reply.Body).Decode(&part)
+		_ = json.Unmarshal(part["sections"], &sections)
+		return len(sections.Sets) == 2 && len(sections.Set) == 16 && len(sections.Left) == 16 && !slices.ContainsFunc(sections.Left, func(ms int64) bool { return ms < 0 })
+	})
+	if err := c.kill(func(p process) bool { return p.Role == "alloc" && strings.HasPrefix(p.Name, "set-2-") }); err != nil {
+		t.Fatal(err)
+	}
+	page := agree("both to name the Set that died", func(s survey.Status) bool {
+		return s.Health == survey.Failed && len(s.Problems) > 0 && s.Problems[0] == "Set set-2: none of 2 AllocSvr answers" && s.Unowned == 8
+	})
+	if !slices.Equal(page.Of, []string{"router-1", "router-2"}) {
+		t.Errorf("the page counts the calls of %v, want both routers", page.Of)
+	}
+	c.down(t)
 }

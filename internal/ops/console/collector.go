@@ -12,9 +12,10 @@ const (
 	// linger is the time that the collector goes on after the last page left. It is longer than the pause
 	// of a browser that polls, and than a change of pages.
 	linger = 4 * time.Second
-	// patience bounds one snapshot. A status of a cluster without a quorum takes 2 s, and
-	// pages call data stale at 3.
-	patience = 2500 * time.Millisecond
+	// patience bounds one snapshot, and asking its questions to the AllocSvr, of which one that hangs leaves time to
+	// ask the routers. A status of a cluster without a quorum takes 2 s, and pages call data stale at 3.
+	patience = 2700 * time.Millisecond
+	asking   = 2300 * time.Millisecond
 )
 
 // collector makes snapshots while a page watches, one at a time, for all pages.

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/seqsvr/seqsvr/internal/process/telemetry"
 )
 
 // counted gathers nothing, and counts.
@@ -178,8 +180,14 @@ func TestRatesAreOfWhatBothSnapshotsKnow(t *testing.T) {
 	if got := now.since(totals{}); got.Numbers != -1 {
 		t.Errorf("the first: got %+v, want nothing known", got)
 	}
-	before.calls, now.calls = &Calls{Ended: 10, Failed: 1}, &Calls{Ended: 30, Failed: 5}
-	if got := now.since(before); got.Calls != 10 || got.Errors != 2 || got.P99 != -1 {
-		t.Errorf("got %+v, want 10 calls and 2 errors a second, none of them timed", got)
+	before.calls = map[string]Calls{"router-1": {Ended: 10, Failed: 1}, "router-2": {Ended: 4}, "restarted": {Ended: 900}}
+	now.calls = map[string]Calls{"router-1": {Ended: 30, Failed: 5}, "router-2": {Ended: 10}, "restarted": {Ended: 2}, "new": {Ended: 50}}
+	if got := now.since(before); got.Calls != 13 || got.Errors != 2 || got.P99 != -1 {
+		t.Errorf("got %+v, want 13 calls and 2 errors a second, of the two routers that both know, none of them timed", got)
+	}
+	slow, quick := telemetry.NewBuckets([]float64{1, 2}, []uint64{0, 1, 0}), telemetry.NewBuckets([]float64{1, 2}, []uint64{99, 0, 0})
+	now.calls = map[string]Calls{"router-1": {Ended: 110, Took: quick}, "router-2": {Ended: 5, Took: slow}}
+	if got := now.since(before); got.P50 > 1000 || got.P99 < 990 || got.P99 > 1100 {
+		t.Errorf("got %+v, want the median of a hundred calls of both routers below 1 s, and p99 at its end", got)
 	}
 }

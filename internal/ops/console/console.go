@@ -18,6 +18,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/wire/browser"
 	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 )
 
 // DefaultAddr is where `seqctl dev` shows the console.
@@ -34,9 +35,10 @@ type Config struct {
 	Guard *auth.Guard
 	// Evidence is what a TLS connection proved; nil without TLS.
 	Evidence func(*tls.ConnectionState) auth.Evidence
-	// Calls returns what callers of this process saw since its start. If nil, the console does not know it.
+	// Calls returns what callers of this process saw since its start; the routers of the cluster tell theirs. If
+	// nil, those alone are shown.
 	Calls func() Calls
-	// Drill returns the drill that this process runs. If nil, there is no drill.
+	// Drill returns the drill that this process runs, whose calls alone are shown then. If nil, there is no drill.
 	Drill func() *Drill
 	// Refused counts the requests that are refused. If nil, none is counted.
 	Refused *rpc.Refused
@@ -47,6 +49,17 @@ type Config struct {
 type Calls struct {
 	Ended, Failed uint64
 	Took          telemetry.Buckets
+}
+
+// ToProto encodes the calls.
+func (c Calls) ToProto() *pb.Calls {
+	bounds, buckets := c.Took.Values()
+	return &pb.Calls{Ended: c.Ended, Failed: c.Failed, Bounds: bounds, Buckets: buckets}
+}
+
+// callsFromProto decodes the calls of another router.
+func callsFromProto(p *pb.Calls) Calls {
+	return Calls{p.GetEnded(), p.GetFailed(), telemetry.NewBuckets(p.GetBounds(), p.GetBuckets())}
 }
 
 // Console serves the pages. Make it with New.

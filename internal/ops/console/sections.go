@@ -3,9 +3,11 @@ package console
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/seqsvr/seqsvr/internal/ops/survey"
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // sectionList is the owner of each section, as columns: there are thousands of rows, each second.
@@ -13,8 +15,12 @@ import (
 type sectionList struct {
 	Version  uint64   `json:"route_version"`
 	Nodes    []string `json:"nodes"`
+	NodeSets []string `json:"node_sets"`  // of each node; empty if the cluster is alone
+	Zones    []string `json:"node_zones"` // of each node; empty if unknown
 	Sessions []string `json:"sessions"`
+	Sets     []string `json:"sets"` // empty if the cluster is alone
 
+	Set      []int    `json:"set"`   // that has the section by the map; -1 if the cluster is alone
 	Owner    []int    `json:"owner"` // by the stores; of a section whose lease has ended: the node that had it last
 	Desired  []int    `json:"desired"`
 	Standby  []int    `json:"standby"`
@@ -45,30 +51,55 @@ func (p place) of(name string, list *[]string) int {
 	return at
 }
 
-// sectionsOf puts the sections, which come in their order, into columns.
-func sectionsOf(reply *pb.LeasesReply) *sectionList {
-	l, nodes, sessions := &sectionList{Version: reply.GetRouteVersion(), Nodes: []string{}, Sessions: []string{}}, place{}, place{}
-	names := map[string]bool{}
-	for _, s := range reply.GetLeases() {
-		names[s.GetDesired()], names[s.GetNode()] = true, true
+// nodeKey tells nodes of the same name in two Sets apart.
+func nodeKey(set, node string) string {
+	if node == "" {
+		return ""
 	}
-	for _, name := range slices.Sorted(maps.Keys(names)) { // a node keeps its place, and so its colour
-		nodes.of(name, &l.Nodes)
+	return set + "/" + node
+}
+
+// sectionsOf puts the sections, which come in their order, into columns. Each is shown as the Set tells that has it;
+// if that did not answer, it has no owner. zones has those of nodes by nodeKey.
+func sectionsOf(replies map[string]*pb.LeasesReply, setOf func(seq.SectionID) string, zones map[string]string) *sectionList {
+	l, nodes, sessions, sets := &sectionList{Nodes: []string{}, NodeSets: []string{}, Zones: []string{}, Sessions: []string{}, Sets: []string{}}, place{}, place{}, place{}
+	names, most := map[string]bool{}, 0
+	for set, reply := range replies {
+		most, l.Version = max(most, len(reply.GetLeases())), max(l.Version, reply.GetRouteVersion())
+		for _, s := range reply.GetLeases() {
+			names[nodeKey(set, s.GetDesired())], names[nodeKey(set, s.GetNode())] = true, true
+		}
 	}
-	for _, s := range reply.GetLeases() {
+	var keys []string
+	for _, key := range slices.Sorted(maps.Keys(names)) { // a node keeps its place, and so its colour
+		nodes.of(key, &keys)
+	}
+	for id := range most {
+		set := setOf(seq.SectionID(id))
+		var s *pb.LeaseInfo
+		if all := replies[set].GetLeases(); id < len(all) {
+			s = all[id]
+		}
 		standbys := append(append([]string{}, s.GetStandbys()...), "", "")
 		left := s.GetLeaseLeftMs()
-		if left > 0 {
+		switch {
+		case s == nil:
+			left = -1
+		case left > 0:
 			left -= left % leftGrain
 		}
-		l.Owner = append(l.Owner, nodes.of(s.GetNode(), &l.Nodes))
-		l.Desired = append(l.Desired, nodes.of(s.GetDesired(), &l.Nodes))
-		l.Standby = append(l.Standby, nodes.of(standbys[0], &l.Nodes))
-		l.Standby2 = append(l.Standby2, nodes.of(standbys[1], &l.Nodes))
+		at := func(node string) int { return nodes.of(nodeKey(set, node), &keys) }
+		l.Set = append(l.Set, sets.of(set, &l.Sets))
+		l.Owner, l.Desired = append(l.Owner, at(s.GetNode())), append(l.Desired, at(s.GetDesired()))
+		l.Standby, l.Standby2 = append(l.Standby, at(standbys[0])), append(l.Standby2, at(standbys[1]))
 		l.Session = append(l.Session, sessions.of(survey.SessionText(s.GetSession()), &l.Sessions))
 		l.Round = append(l.Round, s.GetRound())
 		l.Max = append(l.Max, s.GetMax())
 		l.LeftMS = append(l.LeftMS, left)
+	}
+	for _, key := range keys {
+		set, name, _ := strings.Cut(key, "/")
+		l.Nodes, l.NodeSets, l.Zones = append(l.Nodes, name), append(l.NodeSets, set), append(l.Zones, zones[key])
 	}
 	return l
 }

@@ -20,16 +20,18 @@ type Reading struct {
 // reading sums up what the nodes that answered keep, by space in order of name.
 func (s *Survey) reading() []Reading {
 	out := []Reading{}
-	for _, node := range s.Cluster.Table.Nodes {
-		read := s.Replies[node.Name].GetReading()
-		for _, one := range read.GetSpaces() {
-			at := slices.IndexFunc(out, func(r Reading) bool { return r.Space == one.GetSpace() })
-			if at < 0 {
-				at, out = len(out), append(out, Reading{Space: one.GetSpace()})
+	for _, set := range s.Each() {
+		for _, reply := range set.Replies {
+			read := reply.GetReading()
+			for _, one := range read.GetSpaces() {
+				at := slices.IndexFunc(out, func(r Reading) bool { return r.Space == one.GetSpace() })
+				if at < 0 {
+					at, out = len(out), append(out, Reading{Space: one.GetSpace()})
+				}
+				of := &out[at]
+				of.Tickets, of.Keys = of.Tickets+one.GetTickets(), of.Keys+one.GetKeys()
+				of.OldestMS, of.Expired = max(of.OldestMS, one.GetOldestMs()), of.Expired+rate(one.GetExpired(), read)
 			}
-			of := &out[at]
-			of.Tickets, of.Keys = of.Tickets+one.GetTickets(), of.Keys+one.GetKeys()
-			of.OldestMS, of.Expired = max(of.OldestMS, one.GetOldestMs()), of.Expired+rate(one.GetExpired(), read)
 		}
 	}
 	slices.SortFunc(out, func(a, b Reading) int { return cmp.Compare(a.Space, b.Space) })

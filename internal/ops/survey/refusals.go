@@ -19,7 +19,7 @@ const (
 	maxRefusedNotes = 5
 )
 
-// refusals returns the refusals of all nodes that answered, the most frequent first.
+// refusals returns the refusals of all nodes of the Set at hand that answered, the most frequent first.
 func (s *Survey) refusals() []Refusal {
 	out := []Refusal{}
 	add := func(role, node string, some []*pb.Refusal) {
@@ -61,7 +61,10 @@ func (s *Survey) liveRouters() (out []*pb.MemberStatus) {
 	return out
 }
 
-// AskRouters asks all live routers at once what they refused, each for at most patience. A router
+// Routers returns what the routers told that answered, by name.
+func (s *Survey) Routers() map[string]*pb.RouterStatusReply { return s.routers }
+
+// AskRouters asks all live routers of all Sets at once what they know of themselves, each for at most patience. A router
 // that gives no answer, such as an older build, is left out.
 func (s *Survey) AskRouters(ctx context.Context, conns *Conns, patience time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -71,7 +74,13 @@ func (s *Survey) AskRouters(ctx context.Context, conns *Conns, patience time.Dur
 		told   = map[string]*pb.RouterStatusReply{}
 		asking sync.WaitGroup
 	)
-	for _, router := range s.liveRouters() {
+	routers := map[string]*pb.MemberStatus{}
+	for _, of := range s.Each() {
+		for _, router := range of.liveRouters() {
+			routers[router.GetName()] = router
+		}
+	}
+	for _, router := range routers {
 		asking.Go(func() {
 			conn, err := conns.To(router.GetAddr())
 			if err != nil {

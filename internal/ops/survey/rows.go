@@ -15,13 +15,14 @@ type Event struct {
 	Kind    string `json:"kind"`
 	Subject string `json:"subject"`
 	Reason  string `json:"reason"`
+	Set     string `json:"set,omitempty"` // of the writer; empty if the cluster is alone, or one Set was asked
 }
 
 // Events returns the events of a reply, in its order.
 func Events(reply *pb.EventsReply) []Event {
 	rows := []Event{}
 	for _, e := range reply.GetEvents() {
-		rows = append(rows, Event{e.GetId(), e.GetUnixMs(), e.GetNode(), e.GetKind(), e.GetSubject(), e.GetReason()})
+		rows = append(rows, Event{e.GetId(), e.GetUnixMs(), e.GetNode(), e.GetKind(), e.GetSubject(), e.GetReason(), ""})
 	}
 	return rows
 }
@@ -52,6 +53,18 @@ func Members(reply *pb.StatusReply) []Member {
 			m.GetRouteVersion(), m.GetSectionsDesired(), m.GetSectionsOwned(), m.GetLeaseLeftMs(), m.GetDrained(), m.GetZone(), ""})
 	}
 	return sortedBy(rows, func(r Member) string { return r.Role + "/" + r.Name })
+}
+
+// Members returns the members of all Sets, in the order of the map.
+func (s *Survey) Members() []Member {
+	rows := []Member{}
+	for _, of := range s.Each() {
+		for _, m := range Members(of.View()) {
+			m.Set = of.Cluster.Set
+			rows = append(rows, m)
+		}
+	}
+	return rows
 }
 
 // CounterID is a UID or a string key as it is shown. The UID that a key hashes to is in no

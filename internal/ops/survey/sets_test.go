@@ -1,10 +1,17 @@
 package survey
 
 import (
+	"context"
+	"errors"
+	"net"
 	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+
+	"github.com/seqsvr/seqsvr/internal/wire/rpc"
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/sets"
 )
@@ -53,14 +60,66 @@ func TestOnlyAMoveThatIsOpenForLongIsATrouble(t *testing.T) {
 
 func TestASetThatDoesNotAnswerIsToldIfItHasSections(t *testing.T) {
 	for sections, breaks := range map[bool]bool{true: true, false: false} {
-		s, conns := newSurvey(twoSets(t)), NewConns()
+		c, conns := twoSets(t), NewConns()
 		defer conns.Close()
 		if !sections {
-			s.Cluster.Sets.In = nil
+			c.Sets.In = nil
 		}
-		s.AskSets(t.Context(), conns, time.Second)
-		if len(s.sets) != 2 || s.sets[1].Health != Failed || len(s.setTroubles) != 1 || s.setTroubles[0].breaks != breaks || !strings.Contains(s.setTroubles[0].what, "Set b") {
-			t.Errorf("with sections %v: got %+v and %+v", sections, s.sets, s.setTroubles)
+		s := Whole(t.Context(), c, conns, time.Second, func(context.Context, *Cluster, *Conns, time.Duration) *Survey {
+			own := newSurvey(c)
+			own.Replies["alloc-1"] = &pb.StatusReply{Ready: true}
+			return own
+		})
+		told := s.setTroubles()
+		if len(told) != 1 || told[0].breaks != breaks || told[0].what != "Set b: none of 1 AllocSvr answers" || told[0].do != "on 127.0.0.1:1: systemctl start seqsvr-allocsvr" {
+			t.Errorf("with sections %v: got %+v", sections, told)
+		}
+		got := s.Judge()
+		if want := c.Mapping.Sections() - c.Here(); len(got.Sets) != 2 || got.Sets[0].Health != Healthy || got.Sets[1].Health != Failed || int(got.Sets[1].Unowned) != want || int(got.Unowned) != want {
+			t.Errorf("with sections %v: got %+v, %d unowned of all, want those of Set b", sections, got.Sets, got.Unowned)
+		}
+		if len(got.Allocs) != 2 || got.Allocs[0].Set != "main" || got.Allocs[1].Set != "b" || got.Allocs[1].State != "no answer" {
+			t.Errorf("with sections %v: got %+v, want the AllocSvr of both Sets", sections, got.Allocs)
 		}
 	}
+}
+
+// TestANodeThatHangsKeepsNoOtherFromBeingAsked has the first address of a Set take connections and say nothing.
+func TestANodeThatHangsKeepsNoOtherFromBeingAsked(t *testing.T) {
+	hangs, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hangs.Close()
+	mapping, table := twoSets(t).Mapping, &seq.RouteTable{Version: 1, Nodes: []seq.Node{{Name: "alloc-1", Addr: "127.0.0.1:1", Session: 1, Weight: 1}}, Sections: make([]seq.Placement, 8)}
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := grpc.NewServer()
+	pb.RegisterSequenceServer(srv, routesOf{reply: &pb.RoutesReply{ClusterId: "b", Mapping: rpc.MappingToProto(mapping), Routes: rpc.RoutesToProto(table)}})
+	go func() { _ = srv.Serve(lis) }()
+	defer srv.Stop()
+	conns := NewConns()
+	defer conns.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	addrs := []string{hangs.Addr().String(), lis.Addr().String()}
+	if got, errs := firstOf(ctx, conns, addrs, "b"); got == nil || ctx.Err() != nil {
+		t.Errorf("got no answer beside a node that hangs: %v", errs)
+	}
+	got, errs := firstOf(ctx, conns, addrs[1:], "c")
+	if got != nil || !errors.Is(errs[addrs[1]], errOtherCluster) {
+		t.Errorf("got %+v of another cluster, errors %v", got, errs)
+	}
+}
+
+// routesOf is a node that tells its routes.
+type routesOf struct {
+	pb.UnimplementedSequenceServer
+	reply *pb.RoutesReply
+}
+
+func (r routesOf) Routes(context.Context, *pb.RoutesRequest) (*pb.RoutesReply, error) {
+	return r.reply, nil
 }

@@ -2,6 +2,7 @@ package survey
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
@@ -27,13 +28,13 @@ type Status struct {
 	Why          string   `json:"why"`      // what that does, or what to think of before
 	Notes        []string `json:"notes"`    // what is as an operator wanted it, and worth a reminder
 	ClusterID    string   `json:"cluster_id"`
-	Set          string   `json:"set"`           // that all but sets describes; empty if the cluster is alone
+	Set          string   `json:"set"`           // that was asked, which era, incarnation, routes, arbiter, frozen, lease and engine are of; empty if the cluster is alone
 	Sets         []Set    `json:"sets"`          // empty if the cluster is alone
 	Here         int      `json:"sections_here"` // sections of this Set
 	Era          uint64   `json:"era"`
 	Incarnation  string   `json:"incarnation"` // cluster id, era and binding; empty if unknown
 	RouteVersion uint64   `json:"route_version"`
-	Sections     uint32   `json:"sections"`
+	Sections     uint32   `json:"sections"` // of all Sets, as the two below
 	Unowned      uint32   `json:"sections_unowned"`
 	Moving       uint32   `json:"sections_moving"` // between two owners, not among the unowned
 	Arbiter      string   `json:"arbiter"`
@@ -44,8 +45,7 @@ type Status struct {
 	Allocs       []Alloc  `json:"allocs"`
 	Stores       []Store  `json:"stores"`
 	Routers      []Router `json:"routers"` // that the membership knows
-	// Refused is what nodes refused and closed in the last minutes, the most first. The console does
-	// not ask the routers.
+	// Refused is what nodes refused and closed in the last minutes, the most first.
 	Refused []Refusal `json:"refused"`
 	// Reading is what the AllocSvr keep for readers, by space: those with tickets or watched keys.
 	Reading []Reading `json:"reading"`
@@ -88,8 +88,9 @@ type Alloc struct {
 	Handoffs  uint64 `json:"handoffs"`
 	Nacks     uint64 `json:"nacks"`
 	Version   string `json:"version"`
-	Protocol  uint32 `json:"protocol"` // that it speaks; zero for a build older than the field, or without an answer
-	Zone      string `json:"zone"`     // empty if unknown
+	Protocol  uint32 `json:"protocol"`      // that it speaks; zero for a build older than the field, or without an answer
+	Zone      string `json:"zone"`          // empty if unknown
+	Set       string `json:"set,omitempty"` // empty if the cluster is alone
 
 	Tickets        uint64  `json:"tickets_open"`
 	TicketsExpired float64 `json:"tickets_expired_per_s"` // by their time, in the last minutes
@@ -113,12 +114,13 @@ type Store struct {
 	Protocol   uint32 `json:"protocol"`    // that it speaks; zero for a build older than the field, or without an answer
 
 	Etcd *EtcdMember `json:"etcd,omitempty"` // null for a StoreSvr
+	Set  string      `json:"set,omitempty"`  // empty if the cluster is alone
 }
 
 // Judge makes the status of what was found.
 func (s *Survey) Judge() Status {
 	r := Status{ClusterID: s.Cluster.ID, Incarnation: shown(s.Cluster.Incarnation), RouteVersion: s.Cluster.Table.Version, Sections: uint32(s.Cluster.Mapping.Sections()),
-		Frozen: s.Cluster.Table.Frozen, Set: s.Cluster.Set, Sets: append([]Set{}, s.sets...), Here: s.Cluster.Here(), Problems: []string{}, Notes: s.notes(), Allocs: []Alloc{}, Stores: []Store{}, Routers: []Router{}, Refused: s.refusals(), Reading: s.reading()}
+		Frozen: s.Cluster.Table.Frozen, Set: s.Cluster.Set, Sets: s.setRows(), Here: s.Cluster.Here(), Problems: []string{}, Notes: s.notes(), Allocs: []Alloc{}, Stores: []Store{}, Routers: []Router{}, Refused: []Refusal{}, Reading: s.reading()}
 	byCause := s.troubles()
 	var worst []trouble
 	r.Health, worst = judge(byCause)
@@ -129,26 +131,41 @@ func (s *Survey) Judge() Status {
 		r.First, r.Why = byCause[0].do, byCause[0].why
 	}
 	if best := s.View(); best != nil {
-		r.Era, r.RouteVersion, r.Unowned, r.Moving = best.GetEra(), best.GetRouteVersion(), best.GetSectionsUnowned(), best.GetSectionsMoving()
+		r.Era, r.RouteVersion = best.GetEra(), best.GetRouteVersion()
 		r.Engine, r.Required = engineOf(best), requiredProtocol(best)
 		r.Arbiter, r.Frozen, r.LeaseMS = best.GetArbiter(), best.GetFrozen(), float64(best.GetLeaseUs())/1000
-		for _, st := range sortedBy(best.GetStores(), (*pb.StoreStatus).GetAddr) {
-			state := st.GetState()
-			if !st.GetReachable() && !strings.HasPrefix(state, quorum.StateLeftOut) {
-				state = "unreachable"
-			}
-			r.Stores = append(r.Stores, Store{cmp.Or(st.GetName(), s.storeNames()[st.GetAddr()]), st.GetUuid(), st.GetAddr(), state, st.GetBootCount(), st.GetGraceLeftMs(), st.GetCommits(),
-				st.GetDiskFreeBytes(), st.GetNearlyFull(), s.storeZone(st), st.GetProtocol(), etcdMember(st.GetEtcd())})
-		}
-		r.Stores = sortedBy(r.Stores, func(st Store) string { return st.Name })
-		for _, m := range sortedBy(best.GetMembers(), (*pb.MemberStatus).GetName) {
-			if m.GetRole() == "router" {
+	}
+	for _, of := range s.Each() {
+		r.Unowned, r.Moving = r.Unowned+of.unowned(), r.Moving+of.View().GetSectionsMoving()
+		r.Allocs, r.Stores, r.Refused = append(r.Allocs, of.allocs()...), append(r.Stores, of.stores()...), append(r.Refused, of.refusals()...)
+		for _, m := range sortedBy(of.View().GetMembers(), (*pb.MemberStatus).GetName) {
+			if m.GetRole() == "router" && !slices.ContainsFunc(r.Routers, func(known Router) bool { return known.Name == m.GetName() }) {
 				r.Routers = append(r.Routers, Router{m.GetName(), m.GetAddr(), m.GetState(), m.GetZone()})
 			}
 		}
 	}
+	slices.SortStableFunc(r.Refused, func(a, b Refusal) int { return cmp.Compare(b.Count, a.Count) })
+	return r
+}
+
+// stores returns the stores of the Set at hand by name; none if nobody tells of them.
+func (s *Survey) stores() (out []Store) {
+	best := s.View()
+	for _, st := range sortedBy(best.GetStores(), (*pb.StoreStatus).GetAddr) {
+		state := st.GetState()
+		if !st.GetReachable() && !strings.HasPrefix(state, quorum.StateLeftOut) {
+			state = "unreachable"
+		}
+		out = append(out, Store{cmp.Or(st.GetName(), s.storeNames()[st.GetAddr()]), st.GetUuid(), st.GetAddr(), state, st.GetBootCount(), st.GetGraceLeftMs(), st.GetCommits(),
+			st.GetDiskFreeBytes(), st.GetNearlyFull(), s.storeZone(st), st.GetProtocol(), etcdMember(st.GetEtcd()), s.Cluster.Set})
+	}
+	return sortedBy(out, func(st Store) string { return st.Name })
+}
+
+// allocs returns the AllocSvr of the Set at hand by name.
+func (s *Survey) allocs() (out []Alloc) {
 	for _, node := range s.Cluster.Table.Nodes {
-		a := Alloc{Name: node.Name, Addr: node.Addr, Session: SessionText(uint64(node.Session)), Drained: node.Drained, Zone: node.Zone, State: allocState(node, s.Replies[node.Name])}
+		a := Alloc{Name: node.Name, Addr: node.Addr, Session: SessionText(uint64(node.Session)), Drained: node.Drained, Zone: node.Zone, State: allocState(node, s.Replies[node.Name]), Set: s.Cluster.Set}
 		if reply := s.Replies[node.Name]; reply != nil {
 			a.Reason = reply.GetReason()
 			a.Session, a.Sections, a.Counters, a.Numbers = SessionText(reply.GetSession()), reply.GetSectionsOwned(), reply.GetCounters(), reply.GetNumbers()
@@ -158,10 +175,9 @@ func (s *Survey) Judge() Status {
 			read := reply.GetReading()
 			a.Tickets, a.TicketsExpired, a.Watches, a.WatchedKeys = read.GetTickets(), rate(read.GetExpired(), read), read.GetWatches(), read.GetKeys()
 		}
-		r.Allocs = append(r.Allocs, a)
+		out = append(out, a)
 	}
-	r.Allocs = sortedBy(r.Allocs, func(a Alloc) string { return a.Name })
-	return r
+	return sortedBy(out, func(a Alloc) string { return a.Name })
 }
 
 // shown is an incarnation for people; empty if it is not known.

@@ -71,10 +71,17 @@ type Survey struct {
 	Replies map[string]*pb.StatusReply // by node name; only those that answered
 	Errs    map[string]error           // of the others
 
-	routers     map[string]*pb.RouterStatusReply // by name; nil until AskRouters
-	idTroubles  []trouble                        // of snowflake namespaces; nil until AskIDs
-	sets        []Set                            // all; nil until AskSets, or there is one
-	setTroubles []trouble                        // of other Sets
+	routers    map[string]*pb.RouterStatusReply // by name; nil until AskRouters
+	idTroubles []trouble                        // of snowflake namespaces; nil until AskIDs
+	sets       []*Survey                        // of all Sets in the order of the map, s among them; nil before Whole, or if the cluster is alone
+}
+
+// Each returns the surveys of all Sets in the order of the map, or s itself if the cluster is alone.
+func (s *Survey) Each() []*Survey {
+	if len(s.sets) == 0 {
+		return []*Survey{s}
+	}
+	return s.sets
 }
 
 // newSurvey has no answers yet.

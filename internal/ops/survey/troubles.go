@@ -32,7 +32,6 @@ const (
 	frozenTable
 	sectionsUnowned
 	sectionsSpent
-	setIll
 	moveOpen
 	routerAway
 	zonesTogether
@@ -57,16 +56,32 @@ type trouble struct {
 // start is the command that starts a node's daemon.
 func start(unit, node string) string { return "on " + node + ": systemctl start seqsvr-" + unit }
 
-// troubles are all that is wrong, by cause.
+// troubles are all that is wrong with any Set, by cause.
 func (s *Survey) troubles() []trouble {
+	all := append(s.ownTroubles(), s.moveTroubles(time.Now())...)
+	all = append(append(all, s.setTroubles()...), s.idTroubles...)
+	slices.SortStableFunc(all, func(a, b trouble) int { return cmp.Compare(a.cause, b.cause) })
+	return all
+}
+
+// ownTroubles are all that is wrong with the Set at hand, by cause.
+func (s *Survey) ownTroubles() []trouble {
 	best := s.View()
 	if best == nil {
-		t := trouble{cause: noAllocators, breaks: true, what: fmt.Sprintf("none of %d AllocSvr answers", len(s.Cluster.Table.Nodes)),
-			do: start("allocsvr", s.Cluster.Table.Nodes[0].Name), why: "and the others; the last line of a daemon's log says why it ended"}
+		nodes := s.Cluster.Table.Nodes
+		if len(nodes) == 0 {
+			return []trouble{{noAllocators, true, "the map of Sets has no address of it", "seqctl set list", "and seqctl set add, which tells the map the addresses"}}
+		}
+		t := trouble{cause: noAllocators, breaks: true, what: fmt.Sprintf("none of %d AllocSvr answers", len(nodes)),
+			do: start("allocsvr", nodes[0].Name), why: "and the others; the last line of a daemon's log says why it ended"}
 		for _, err := range s.Errs { // they run, and do not speak with this caller
 			if errors.Is(err, seq.ErrUnauthenticated) || errors.Is(err, seq.ErrForbidden) {
 				t.what, t.do = t.what+" this caller: "+err.Error(), "seqctl status --tls-ca CA --token-file TOKEN"
 				t.why = "with the token or certificate of an operator or a reader"
+				break
+			}
+			if errors.Is(err, errOtherCluster) {
+				t.what += ": " + err.Error()
 				break
 			}
 			reason, _, _ := strings.Cut(LastReason(err), " (")
@@ -102,8 +117,6 @@ func (s *Survey) troubles() []trouble {
 			}
 		}
 	}
-	all = append(all, s.moveTroubles(time.Now())...)
-	all = append(append(all, s.setTroubles...), s.idTroubles...)
 	slices.SortStableFunc(all, func(a, b trouble) int { return cmp.Compare(a.cause, b.cause) })
 	return all
 }
@@ -114,7 +127,7 @@ func (t *trouble) inDev(log string) {
 	switch t.cause {
 	case allocatorNotReady:
 		t.do, t.why = "tail "+log, "all nodes starve together in one seqctl dev: leave it more of the machine, or try --lease 10s"
-	case storeAway, noQuorum, allocatorAway, routerAway:
+	case noAllocators, storeAway, noQuorum, allocatorAway, routerAway:
 		t.do, t.why = "tail "+log, "all nodes share one process, seqctl dev: if one has ended, stop dev and start it again"
 	}
 }
@@ -245,8 +258,22 @@ func (s *Survey) latestHash(reply *pb.StatusReply, of *pb.KeyHash) (version uint
 	return 0, false
 }
 
-// notes are what is as an operator wanted it, and worth a reminder.
+// notes are those of all Sets.
 func (s *Survey) notes() []string {
+	out := s.ownNotes()
+	for _, of := range s.sets {
+		if of == s {
+			continue
+		}
+		for _, note := range of.ownNotes() {
+			out = append(out, fmt.Sprintf("Set %s: %s", of.Cluster.Set, note))
+		}
+	}
+	return out
+}
+
+// ownNotes are what is as an operator wanted it, and worth a reminder.
+func (s *Survey) ownNotes() []string {
 	out := []string{}
 	if best := s.View(); best != nil && len(best.GetStores()) > 0 {
 		last := slices.MaxFunc(best.GetStores(), func(a, b *pb.StoreStatus) int { return cmp.Compare(a.GetWorkersKeptUs(), b.GetWorkersKeptUs()) })

@@ -19,6 +19,17 @@ func (h *Histogram) Buckets() Buckets {
 	return b
 }
 
+// NewBuckets returns what Values took apart. If the number of counts does not fit the bounds, it has no values.
+func NewBuckets(bounds []float64, counts []uint64) Buckets {
+	if len(counts) != len(bounds)+1 {
+		return Buckets{}
+	}
+	return Buckets{bounds, counts}
+}
+
+// Values returns the inclusive upper ends, and the counts, of which there is one more.
+func (b Buckets) Values() (bounds []float64, counts []uint64) { return b.bounds, b.counts }
+
 // Plus is both together, of histograms with the same bounds.
 func (b Buckets) Plus(other Buckets) Buckets {
 	return b.combine(other, func(x, y uint64) uint64 { return x + y })

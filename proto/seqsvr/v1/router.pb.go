@@ -63,6 +63,7 @@ type RouterStatusReply struct {
 	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	Protocol      uint32                 `protobuf:"varint,3,opt,name=protocol,proto3" json:"protocol,omitempty"`
 	Refused       []*Refusal             `protobuf:"bytes,4,rep,name=refused,proto3" json:"refused,omitempty"` // the most frequent first
+	Calls         *Calls                 `protobuf:"bytes,5,opt,name=calls,proto3" json:"calls,omitempty"`     // of all fronts, for the console of another router; a build of before does not tell them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -125,17 +126,99 @@ func (x *RouterStatusReply) GetRefused() []*Refusal {
 	return nil
 }
 
+func (x *RouterStatusReply) GetCalls() *Calls {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+// Calls are totals since the start of a process. Messages on streams of SDKs are not timed.
+type Calls struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ended         uint64                 `protobuf:"varint,1,opt,name=ended,proto3" json:"ended,omitempty"`
+	Failed        uint64                 `protobuf:"varint,2,opt,name=failed,proto3" json:"failed,omitempty"`
+	Bounds        []float64              `protobuf:"fixed64,3,rep,packed,name=bounds,proto3" json:"bounds,omitempty"`  // inclusive upper ends of the durations' buckets, in seconds
+	Buckets       []uint64               `protobuf:"varint,4,rep,packed,name=buckets,proto3" json:"buckets,omitempty"` // one more than bounds; not cumulative
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Calls) Reset() {
+	*x = Calls{}
+	mi := &file_seqsvr_v1_router_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Calls) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Calls) ProtoMessage() {}
+
+func (x *Calls) ProtoReflect() protoreflect.Message {
+	mi := &file_seqsvr_v1_router_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Calls.ProtoReflect.Descriptor instead.
+func (*Calls) Descriptor() ([]byte, []int) {
+	return file_seqsvr_v1_router_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Calls) GetEnded() uint64 {
+	if x != nil {
+		return x.Ended
+	}
+	return 0
+}
+
+func (x *Calls) GetFailed() uint64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *Calls) GetBounds() []float64 {
+	if x != nil {
+		return x.Bounds
+	}
+	return nil
+}
+
+func (x *Calls) GetBuckets() []uint64 {
+	if x != nil {
+		return x.Buckets
+	}
+	return nil
+}
+
 var File_seqsvr_v1_router_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_router_proto_rawDesc = "" +
 	"\n" +
 	"\x16seqsvr/v1/router.proto\x12\tseqsvr.v1\x1a\x15seqsvr/v1/route.proto\"\x15\n" +
-	"\x13RouterStatusRequest\"\x8f\x01\n" +
+	"\x13RouterStatusRequest\"\xb7\x01\n" +
 	"\x11RouterStatusReply\x12\x16\n" +
 	"\x06router\x18\x01 \x01(\tR\x06router\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1a\n" +
 	"\bprotocol\x18\x03 \x01(\rR\bprotocol\x12,\n" +
-	"\arefused\x18\x04 \x03(\v2\x12.seqsvr.v1.RefusalR\arefused2P\n" +
+	"\arefused\x18\x04 \x03(\v2\x12.seqsvr.v1.RefusalR\arefused\x12&\n" +
+	"\x05calls\x18\x05 \x01(\v2\x10.seqsvr.v1.CallsR\x05calls\"g\n" +
+	"\x05Calls\x12\x14\n" +
+	"\x05ended\x18\x01 \x01(\x04R\x05ended\x12\x16\n" +
+	"\x06failed\x18\x02 \x01(\x04R\x06failed\x12\x16\n" +
+	"\x06bounds\x18\x03 \x03(\x01R\x06bounds\x12\x18\n" +
+	"\abuckets\x18\x04 \x03(\x04R\abuckets2P\n" +
 	"\x06Router\x12F\n" +
 	"\x06Status\x12\x1e.seqsvr.v1.RouterStatusRequest\x1a\x1c.seqsvr.v1.RouterStatusReplyBp\n" +
 	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
@@ -153,21 +236,23 @@ func file_seqsvr_v1_router_proto_rawDescGZIP() []byte {
 	return file_seqsvr_v1_router_proto_rawDescData
 }
 
-var file_seqsvr_v1_router_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_seqsvr_v1_router_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_seqsvr_v1_router_proto_goTypes = []any{
 	(*RouterStatusRequest)(nil), // 0: seqsvr.v1.RouterStatusRequest
 	(*RouterStatusReply)(nil),   // 1: seqsvr.v1.RouterStatusReply
-	(*Refusal)(nil),             // 2: seqsvr.v1.Refusal
+	(*Calls)(nil),               // 2: seqsvr.v1.Calls
+	(*Refusal)(nil),             // 3: seqsvr.v1.Refusal
 }
 var file_seqsvr_v1_router_proto_depIdxs = []int32{
-	2, // 0: seqsvr.v1.RouterStatusReply.refused:type_name -> seqsvr.v1.Refusal
-	0, // 1: seqsvr.v1.Router.Status:input_type -> seqsvr.v1.RouterStatusRequest
-	1, // 2: seqsvr.v1.Router.Status:output_type -> seqsvr.v1.RouterStatusReply
-	2, // [2:3] is the sub-list for method output_type
-	1, // [1:2] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	3, // 0: seqsvr.v1.RouterStatusReply.refused:type_name -> seqsvr.v1.Refusal
+	2, // 1: seqsvr.v1.RouterStatusReply.calls:type_name -> seqsvr.v1.Calls
+	0, // 2: seqsvr.v1.Router.Status:input_type -> seqsvr.v1.RouterStatusRequest
+	1, // 3: seqsvr.v1.Router.Status:output_type -> seqsvr.v1.RouterStatusReply
+	3, // [3:4] is the sub-list for method output_type
+	2, // [2:3] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_router_proto_init() }
@@ -182,7 +267,7 @@ func file_seqsvr_v1_router_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_seqsvr_v1_router_proto_rawDesc), len(file_seqsvr_v1_router_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

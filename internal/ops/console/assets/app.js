@@ -50,6 +50,8 @@ function verdict(found) {
   text($('first'), status?.first ?? '');
   text($('why'), status?.why ?? '');
   if (!status) return;
+  document.body.classList.toggle('sets', status.sets.length > 0);
+  document.body.classList.toggle('zones', [...status.allocs, ...status.stores, ...status.routers].some((node) => node.zone));
   text($('cluster'), `Cluster ${status.cluster_id}, era ${status.era}, ${status.sections} sections, routes version ${status.route_version}, lease ${status.lease_ms} ms, arbiter ${status.arbiter || '–'}.`);
 }
 

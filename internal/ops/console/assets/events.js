@@ -7,8 +7,8 @@ let found = [];
 
 function paint() {
   const word = $('event-text').value.trim().toLowerCase();
-  const match = (e) => [e.node, e.kind, e.subject, e.reason].some((field) => field.toLowerCase().includes(word));
-  rows($('events'), found.filter(match).reverse().map((e) => [at(e.unix_ms), e.node, e.kind, e.subject, e.reason]));
+  const match = (e) => [e.set ?? '', e.node, e.kind, e.subject, e.reason].some((field) => field.toLowerCase().includes(word));
+  rows($('events'), found.filter(match).reverse().map((e) => [at(e.unix_ms), e.set ?? '', e.node, e.kind, e.subject, e.reason]));
 }
 
 $('event-filter').addEventListener('submit', (event) => event.preventDefault());

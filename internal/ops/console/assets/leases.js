@@ -2,6 +2,7 @@
 
 import { $, rows, text } from './dom.js';
 import { count, left } from './format.js';
+import { key } from './owners.js';
 
 const PAGE = 50;
 let found = null;
@@ -12,7 +13,7 @@ function matching() {
   const ids = [];
   for (let id = 0; id < found.owner.length; id++) {
     const well = found.left_ms[id] >= 0 && found.owner[id] === found.desired[id];
-    if ((section === '' || String(id) === section) && (node === '' || found.nodes[found.owner[id]] === node) && !(off && well)) ids.push(id);
+    if ((section === '' || String(id) === section) && (node === '' || key(found, found.owner[id]) === node) && !(off && well)) ids.push(id);
   }
   return ids;
 }
@@ -23,7 +24,7 @@ function paint() {
   page = Math.min(page, Math.max(Math.ceil(ids.length / PAGE) - 1, 0));
   const from = page * PAGE;
   rows($('leases'), ids.slice(from, from + PAGE).map((id) => [
-    String(id), { text: name(found.owner[id]), kind: found.left_ms[id] >= 0 && found.owner[id] === found.desired[id] ? '' : 'warn' },
+    String(id), found.sets[found.set[id]] ?? '', { text: name(found.owner[id]), kind: found.left_ms[id] >= 0 && found.owner[id] === found.desired[id] ? '' : 'warn' },
     { text: found.sessions[found.session[id]] ?? '', kind: 'm' }, count(found.round[id]), count(found.max[id]),
     found.left_ms[id] < 0 ? { text: 'none', kind: 'bad' } : left(found.left_ms[id]), name(found.desired[id]),
     [found.standby[id], found.standby2[id]].filter((place) => place >= 0).map(name).join(', '),
@@ -49,9 +50,9 @@ export default {
   show(snapshot) {
     found = snapshot.sections;
     const select = $('lease-node'), had = select.value;
-    const names = ['', ...found.nodes];
+    const names = ['', ...found.nodes.map((_, place) => key(found, place))];
     if ([...select.options].map((o) => o.value).join() !== names.join()) {
-      select.replaceChildren(...names.map((n) => new Option(n || 'any', n)));
+      select.replaceChildren(...names.map((n) => new Option(n.replace(/^\//, '') || 'any', n)));
       select.value = names.includes(had) ? had : '';
     }
     paint();

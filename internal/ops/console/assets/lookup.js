@@ -33,7 +33,7 @@ question('find', 'find-out', 'api/uid', () => ({ uid: value('find-uid'), key: va
   r.error ? ['Last number', `not known: ${r.error}`] : [r.exact ? 'Last number' : 'At most', count(r.current)],
   ...readers(r.readers, r.readers_error),
   ...(r.last_taken_unix ? [['Last taken', at(r.last_taken_unix * 1000)]] : []),
-  ['Section', String(r.section)], ['Owner', r.owner ? `${r.owner} at ${r.addr}` : 'none'], ['Standbys', r.standbys.join(', ') || 'none'],
+  ['Section', String(r.section)], ...(r.set ? [['Set', r.set]] : []), ['Owner', r.owner ? `${r.owner} at ${r.addr}${r.zone ? `, zone ${r.zone}` : ''}` : 'none'], ['Standbys', r.standbys.join(', ') || 'none'],
   ['Pinned', r.pinned ? 'yes' : 'no'],
 ]);
 

@@ -1,7 +1,7 @@
 // Who owns each section, beside who should: two maps of the same cells, and the same as tables.
 
 import { $, rows, text } from './dom.js';
-import { colour } from './owners.js';
+import { colour, key } from './owners.js';
 import { count, left } from './format.js';
 
 const MOST = 20; // rows of sections that are not where they should be
@@ -26,7 +26,7 @@ function draw(canvas, owners, marks) {
   const style = getComputedStyle(document.documentElement);
   const ink = style.getPropertyValue('--ink').trim(), ground = style.getPropertyValue('--ground').trim();
   const gap = cell > 5 ? 1 : 0;
-  const colours = found.nodes.map(colour);
+  const colours = found.nodes.map((_, place) => colour(key(found, place)));
   for (let id = 0; id < total; id++) {
     const x = (id % columns) * cell, y = Math.floor(id / columns) * cell;
     pen.fillStyle = owners[id] < 0 ? ground : colours[owners[id]];
@@ -69,7 +69,8 @@ function choose(id) {
   chosen = Math.min(Math.max(id, 0), found.owner.length - 1);
   const owner = `owner ${name(found.owner[chosen])}`;
   const lease = found.left_ms[chosen] < 0 ? 'no valid lease' : `lease ${left(found.left_ms[chosen])} left`;
-  text($('cell'), `Section ${chosen}: ${owner}, desired ${name(found.desired[chosen])}, ${lease}, max ${count(found.max[chosen])}.`);
+  const set = found.sets[found.set[chosen]];
+  text($('cell'), `Section ${chosen}${set ? ` of Set ${set}` : ''}: ${owner}, desired ${name(found.desired[chosen])}, ${lease}, max ${count(found.max[chosen])}.`);
   paint();
 }
 
@@ -95,7 +96,7 @@ export default {
   show(snapshot) {
     found = snapshot.sections;
     if (!found.owner) return this.failed('no section is known');
-    const tally = found.nodes.map((node) => ({ node, owned: 0, desired: 0, give: 0, get: 0 }));
+    const tally = found.nodes.map((node, place) => ({ node, place, owned: 0, desired: 0, give: 0, get: 0 }));
     const apart = [];
     found.owner.forEach((owner, id) => {
       const desired = found.desired[id];
@@ -106,8 +107,8 @@ export default {
       if (owner >= 0 && owner !== desired) tally[owner].give++;
       if (desired >= 0) tally[desired].get++;
     });
-    rows($('owners'), tally.map((t) => [{ text: t.node, swatch: colour(t.node) }, count(t.owned), count(t.desired), count(t.give), count(t.get)]));
-    rows($('apart'), apart.slice(0, MOST).map((id) => [count(id), name(found.owner[id]), name(found.desired[id]), left(found.left_ms[id])]), 'all are where they should be');
+    rows($('owners'), tally.map((t) => [{ text: t.node, swatch: colour(key(found, t.place)) }, found.node_sets[t.place], found.node_zones[t.place], count(t.owned), count(t.desired), count(t.give), count(t.get)]));
+    rows($('apart'), apart.slice(0, MOST).map((id) => [count(id), found.sets[found.set[id]] ?? '', name(found.owner[id]), name(found.desired[id]), left(found.left_ms[id])]), 'all are where they should be');
     text($('apart').caption, apart.length > MOST ? `Not where they should be: ${MOST} of ${count(apart.length)}` : 'Not where they should be');
     if (chosen >= 0) choose(chosen);
     paint();
