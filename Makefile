@@ -8,13 +8,23 @@ DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 VERPKG  := github.com/seqsvr/seqsvr/internal/base/version
 LDFLAGS := -s -w -X $(VERPKG).Version=$(VERSION) -X $(VERPKG).Commit=$(COMMIT) -X $(VERPKG).Date=$(DATE)
 
-.PHONY: help build run test e2e console race lint proto proto-check bench fuzz images drills kill-all robust soak sim mutants mutate model clean
+.PHONY: help build install release run test e2e console race lint proto proto-check bench fuzz images drills kill-all robust soak sim mutants mutate model clean
 
 help: ## what there is to make
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## static binaries of every daemon and seqctl, into bin/
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+PREFIX ?= /usr/local
+install: build ## the binaries into PREFIX/bin, below DESTDIR if it is set
+	install -d '$(DESTDIR)$(PREFIX)/bin'
+	install -m 755 $(addprefix bin/,$(IMAGES)) '$(DESTDIR)$(PREFIX)/bin/'
+
+PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64
+release: ## archives for PLATFORMS, with checksums and an SBOM each, into bin/release; the same bytes from the same commit
+	go run ./deploy/release -version '$(VERSION)' -commit '$(COMMIT)' -date '$(DATE)' -platforms '$(PLATFORMS)' -out bin/release
+	@if [ -n '$(REGISTRY)' ] && command -v $(CONTAINER) >/dev/null; then $(MAKE) images; else echo 'no images: they need REGISTRY and $(CONTAINER)'; fi
 
 run: build ## a whole cluster in one process; Ctrl-C hands over and stops
 	./bin/seqctl dev
@@ -64,9 +74,10 @@ fuzz: ## every fuzz target for FUZZ executions
 		done; done
 
 CONTAINER ?= docker
-REGISTRY ?= seqsvr
 IMAGES := storesvr allocsvr router seqctl
+REGISTRY ?=
 images: build ## an image of each daemon and of seqctl, with docker or CONTAINER=podman, as REGISTRY/name
+	@[ -n '$(REGISTRY)' ] || { echo 'REGISTRY is not set: expected the registry and folder of the images, such as registry.example.com/infra, or localhost/seqsvr for this machine'; exit 2; }
 	@rm -rf bin/image && mkdir -p bin/image/data && cp $(addprefix bin/,$(IMAGES)) bin/image/
 	@for name in $(IMAGES); do \
 		$(CONTAINER) build --target $$name -t $(REGISTRY)/$$name:latest -t $(REGISTRY)/$$name:$(VERSION) -f deploy/images/Dockerfile bin/image || exit 1; \

@@ -82,8 +82,8 @@ func (g *gatherer) status(ctx context.Context, s *snapshot) {
 	s.parts[status] = partOf(s.taken, overview{g.cfg.Server, judged, found.Members(), g.history, slices.Sorted(maps.Keys(s.total.calls))}, nil)
 }
 
-// calls returns the calls of this process and of the routers that told theirs, by name; in a drill those of the
-// drill alone, which are the same as its routers'.
+// calls returns the calls of this process and of the routers that told theirs, by name. A drill shows its own calls
+// alone, because its routers count them, too.
 func (g *gatherer) calls(found *survey.Survey) map[string]Calls {
 	all := map[string]Calls{}
 	if g.cfg.Drill == nil {
@@ -191,7 +191,7 @@ func perSet[T any](ctx context.Context, g *gatherer, found *survey.Survey, ask f
 	return got, err
 }
 
-// sections are those of all Sets, each as the Set tells that has it by the map.
+// sections returns the sections of all Sets, each as the Set tells that has it by the map.
 func (g *gatherer) sections(ctx context.Context, found *survey.Survey) (any, error) {
 	replies, err := perSet(ctx, g, found, func(ctx context.Context, c pb.AdminClient) (*pb.LeasesReply, error) {
 		return c.Leases(ctx, &pb.LeasesRequest{All: true})
@@ -212,7 +212,7 @@ func (g *gatherer) sections(ctx context.Context, found *survey.Survey) (any, err
 	return sectionsOf(replies, setOf, zones), nil
 }
 
-// events are the last of all Sets by their time.
+// events returns the last events of all Sets by their time.
 func (g *gatherer) events(ctx context.Context, found *survey.Survey) (any, error) {
 	replies, err := perSet(ctx, g, found, func(ctx context.Context, c pb.AdminClient) (*pb.EventsReply, error) {
 		return c.Events(ctx, &pb.EventsRequest{Limit: mostEvents})

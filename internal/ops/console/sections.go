@@ -60,7 +60,7 @@ func nodeKey(set, node string) string {
 }
 
 // sectionsOf puts the sections, which come in their order, into columns. Each is shown as the Set tells that has it;
-// if that did not answer, it has no owner. zones has those of nodes by nodeKey.
+// if that did not answer, it has no owner. zones has the zone of each node by its nodeKey.
 func sectionsOf(replies map[string]*pb.LeasesReply, setOf func(seq.SectionID) string, zones map[string]string) *sectionList {
 	l, nodes, sessions, sets := &sectionList{Nodes: []string{}, NodeSets: []string{}, Zones: []string{}, Sessions: []string{}, Sets: []string{}}, place{}, place{}, place{}
 	names, most := map[string]bool{}, 0

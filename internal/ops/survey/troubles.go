@@ -258,7 +258,7 @@ func (s *Survey) latestHash(reply *pb.StatusReply, of *pb.KeyHash) (version uint
 	return 0, false
 }
 
-// notes are those of all Sets.
+// notes returns the notes of all Sets.
 func (s *Survey) notes() []string {
 	out := s.ownNotes()
 	for _, of := range s.sets {

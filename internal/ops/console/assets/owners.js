@@ -5,7 +5,7 @@
 const base = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#f0e442', '#8c8c8c'];
 const known = new Map(); // name -> place: a node keeps its colour while others come and go
 
-// key tells nodes of the same name in two Sets apart; place is that of a node in a snapshot's list.
+// key tells nodes of the same name in two Sets apart; place is a place in a snapshot's list of nodes.
 export const key = (found, place) => `${found.node_sets[place]}/${found.nodes[place]}`;
 
 // colour of the owner of this name.
