@@ -297,7 +297,7 @@ func (s *shelf) end(l *Load) (*Reading, []string) {
 	return &s.seen, s.examples
 }
 
-// behind counts the UIDs whose mark is not at the last number, and those of which the watch has not told that.
+// behind counts the UIDs whose mark is not at the last number, and the UIDs whose last number the watch has not told.
 // Some of them become examples, if those are wanted.
 func (s *shelf) behind(uids []seq.UID, last map[seq.UID]seq.Seq, examples *[]string) (held, missed int) {
 	s.mu.Lock()
