@@ -13,7 +13,7 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// What writers do with their tickets, in percent, and for how long.
+// Fates of writers in percent, and times.
 const (
 	dyingWriters   = 2                     // never commit and say nothing
 	givingUp       = 5                     // cancel
