@@ -22,18 +22,6 @@ type program struct {
 	env  []string
 }
 
-func node(t *testing.T, examples string) program {
-	t.Helper()
-	exe, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("there is no node")
-	}
-	if _, err := os.Stat(filepath.Join(examples, "node", "node_modules")); err != nil {
-		t.Skip("npm ci was not run in examples/node")
-	}
-	return program{args: []string{exe, filepath.Join(examples, "node", "example.js")}}
-}
-
 func python(t *testing.T, examples string) program {
 	t.Helper()
 	for _, name := range []string{"python3", "/usr/bin/python3"} { // one installed by hand, or the system's
@@ -91,7 +79,7 @@ func TestTheExamplesRunAndGatheringPays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, find := range map[string]func(*testing.T, string) program{"node": node, "python": python} {
+	for name, find := range map[string]func(*testing.T, string) program{"python": python} {
 		t.Run(name, func(t *testing.T) {
 			p := find(t, filepath.Join(root, "examples"))
 			c := harness.Start(t, harness.AskOnce)
