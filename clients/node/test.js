@@ -7,6 +7,8 @@ import { Client, SeqError } from './index.js';
 
 const [phase, ...addrs] = process.argv.slice(2);
 const timeoutMs = 120_000; // on a busy machine
+const base = Number(process.env.SEQ_BASE ?? 0); // of the keys, so that programs divide a cluster
+const uid = (n) => base + n;
 const client = (options) => new Client({ addrs, timeoutMs, connectMs: 60_000, silenceMs: 60_000, ...options });
 const fails = (code, retryable) => (err) => {
   assert.ok(err instanceof SeqError, err.stack);
@@ -17,20 +19,20 @@ const fails = (code, retryable) => (err) => {
 const phases = {
   async calls() {
     const c = client();
-    assert.equal(await c.next(42), 1);
-    assert.deepEqual(await c.take(42, { count: 100 }), { first: 2, last: 101, replayed: false });
-    assert.equal(await c.current(42), 101);
-    assert.equal(await c.current(43), 0);
-    assert.equal(await c.raise(42, 500), 500);
-    assert.equal(await c.raise(42, 5), 500);
-    assert.equal(await c.next({ uid: 42n }), 501);
-    assert.equal(await c.next(2n ** 64n - 1n), 1);
-    for (const name of ['42', 'room:7', 'a/b', 'Zürich "7"', '-1', ' ']) {
+    assert.equal(await c.next(uid(42)), 1);
+    assert.deepEqual(await c.take(uid(42), { count: 100 }), { first: 2, last: 101, replayed: false });
+    assert.equal(await c.current(uid(42)), 101);
+    assert.equal(await c.current(uid(43)), 0);
+    assert.equal(await c.raise(uid(42), 500), 500);
+    assert.equal(await c.raise(uid(42), 5), 500);
+    assert.equal(await c.next({ uid: BigInt(uid(42)) }), 501);
+    assert.equal(await c.next(2n ** 64n - 1n - BigInt(base)), 1);
+    for (const name of [`${base}`, `room:${base}`, `a/${base}`, `Zürich "${base}"`, `-${base}`]) {
       assert.equal(await c.next(name), 1, name);
       assert.equal(await c.next({ name }), 2, name);
       assert.equal(await c.next({ space: 'orders', name }), 1, name);
     }
-    assert.deepEqual(await c.nextBatch([1, 2, { key: 'room:9', count: 5 }, { space: 'nosuch', uid: 1 }, 1])
+    assert.deepEqual(await c.nextBatch([uid(1), uid(2), { key: `x:${base}`, count: 5 }, { space: 'nosuch', uid: 1 }, uid(1)])
       .then((all) => all.map((r) => [r.first, r.last, r.error?.code])),
     [[1, 1, undefined], [1, 1, undefined], [1, 5, undefined], [0, 0, 'UNKNOWN_SPACE'], [2, 2, undefined]]);
 
@@ -41,49 +43,52 @@ const phases = {
 
     const once = { requestId: 'msg-1', count: 3 };
     const orders = client({ space: 'orders' });
-    assert.deepEqual(await orders.take(7, once), { first: 1, last: 3, replayed: false });
-    assert.deepEqual(await orders.take(7, once), { first: 1, last: 3, replayed: true });
-    assert.deepEqual(await orders.lookup(7, 'msg-1'), { first: 1, last: 3, replayed: true });
-    assert.equal(await orders.lookup(7, 'msg-2'), null);
-    assert.equal(await orders.next(7), 4);
-    await assert.rejects(orders.take(7, { requestId: 'msg-1' }), (err) => fails('ID_CONFLICT', false)(err) && err.first === 1 && err.count === 3);
-    await assert.rejects(orders.take(7, { requestId: 'old', firstSentMs: 1 }), fails('ID_EXPIRED', false));
+    assert.deepEqual(await orders.take(uid(7), once), { first: 1, last: 3, replayed: false });
+    assert.deepEqual(await orders.take(uid(7), once), { first: 1, last: 3, replayed: true });
+    assert.deepEqual(await orders.lookup(uid(7), 'msg-1'), { first: 1, last: 3, replayed: true });
+    assert.equal(await orders.lookup(uid(7), 'msg-2'), null);
+    assert.equal(await orders.next(uid(7)), 4);
+    await assert.rejects(orders.take(uid(7), { requestId: 'msg-1' }), (err) => fails('ID_CONFLICT', false)(err) && err.first === 1 && err.count === 3);
+    await assert.rejects(orders.take(uid(7), { requestId: 'old', firstSentMs: 1 }), fails('ID_EXPIRED', false));
     await assert.rejects(c.next(1, { requestId: 'a' }), fails('ID_NOT_KEPT', false));
     await assert.rejects(c.next({ space: 'nosuch', uid: 1 }), fails('UNKNOWN_SPACE', false));
-    await assert.rejects(c.raise(42, 2 ** 53 - 1), fails('RAISE_TOO_FAR', false));
+    await assert.rejects(c.raise(uid(42), 2 ** 53 - 1), fails('RAISE_TOO_FAR', false));
     await assert.rejects(c.open(1), fails('NO_TICKETS', false));
     await assert.rejects(c.take(1, { count: 0 }), fails('BAD_ARGUMENT', false));
     for (const key of [-1, 1.5, 2 ** 53, 2n ** 64n, '', null, undefined, {}]) await assert.rejects(async () => c.next(key), fails('BAD_ARGUMENT', false));
     assert.throws(() => new Client({ addrs: ['localhost'] }), fails('BAD_ARGUMENT', false));
 
     const inbox = client({ space: 'inbox' });
-    const [a, b] = [await inbox.open('u'), await inbox.open('u', { count: 2, lifeMs: 300_000 })];
-    assert.deepEqual([a.first, b.first, b.last, b.lifeMs], [1, 2, 3, 300_000]);
-    assert.ok(b.deadlineMs > Date.now());
+    const u = `u:${base}`;
+    await inbox.cancel(await inbox.open(u));
+    assert.equal((await inbox.wait(u, 0, { withinMs: timeoutMs })).seq, 1); // a new owner knows marks after a ticket's life
+    const [a, b] = [await inbox.open(u), await inbox.open(u, { count: 2, lifeMs: 9000 })];
+    assert.deepEqual([a.first, b.first, b.last, a.lifeMs, b.lifeMs], [2, 3, 4, 10_000, 9000]);
+    assert.ok(b.deadlineMs > Date.now() - timeoutMs);
     await inbox.done(b);
-    assert.deepEqual(await inbox.mark('u').then(({ known, seq, last }) => [known, seq, last]), [true, 0, 3]);
-    const waited = inbox.wait('u', 0, { withinMs: 100_000 });
-    const watched = inbox.watch('u', 0);
+    assert.deepEqual(await inbox.mark(u).then(({ known, seq, last }) => [known, seq, last]), [true, 1, 4]);
+    const waited = inbox.wait(u, 1, { withinMs: timeoutMs });
+    const watched = inbox.watch(u, 1);
     const first = watched.next();
     await inbox.done(a);
-    assert.equal((await waited).seq, 3);
-    assert.deepEqual(await first.then(({ value }) => [value.after, value.seq]), [0, 3]);
-    await inbox.cancel(await inbox.open('u'));
-    assert.deepEqual(await watched.next().then(({ value }) => [value.after, value.seq]), [3, 4]);
+    assert.equal((await waited).seq, 4);
+    assert.deepEqual(await first.then(({ value }) => [value.after, value.seq]), [1, 4]);
+    await inbox.cancel(await inbox.open(u));
+    assert.deepEqual(await watched.next().then(({ value }) => [value.after, value.seq]), [4, 5]);
     await watched.return();
-    assert.equal((await inbox.wait('u', 4, { withinMs: 1 })).seq, 4);
+    assert.equal((await inbox.wait(u, 5, { withinMs: 1 })).seq, 5);
     await assert.rejects(inbox.done(a), fails('TICKET_ENDED', false));
     const quit = new AbortController();
-    const given = inbox.wait('u', 4, { withinMs: 100_000, signal: quit.signal });
+    const given = inbox.wait(u, 5, { withinMs: timeoutMs, signal: quit.signal });
     quit.abort();
     await assert.rejects(given, fails('ABORTED', false));
 
-    const many = await Promise.all(Array.from({ length: 300 }, () => c.next(300)));
+    const many = await Promise.all(Array.from({ length: 300 }, () => c.next(uid(300))));
     assert.deepEqual(many, Array.from({ length: 300 }, (_, i) => i + 1));
-    const left = c.next(1);
+    const left = c.next(uid(1));
     c.close();
     await assert.rejects(left, fails('CLOSED', false));
-    await assert.rejects(c.next(1), fails('CLOSED', false));
+    await assert.rejects(c.next(uid(1)), fails('CLOSED', false));
     orders.close();
     inbox.close();
   },
@@ -91,8 +96,8 @@ const phases = {
   // The cluster counts how many pipelines 1,000 calls of one turn were.
   async coalesce() {
     const c = client();
-    await c.next(1);
-    await Promise.all(Array.from({ length: 1000 }, (_, i) => c.next(1000 + i)));
+    await c.next(uid(1));
+    await Promise.all(Array.from({ length: 1000 }, (_, i) => c.next(uid(1000 + i))));
     assert.ok(c.stats.writes <= 3, `${c.stats.writes} writes`);
     c.close();
   },
@@ -106,19 +111,19 @@ const phases = {
     let over = false;
     const takers = Array.from({ length: 16 }, async (_, i) => {
       for (let last = 0, more = 50; more > 0; more -= over ? 1 : 0) {
-        const n = await c.next(5000 + i);
+        const n = await c.next(uid(5000 + i));
         assert.ok(n > last, `${n} after ${last}`);
         last = n;
       }
     });
-    await c.next(1);
+    await c.next(uid(1));
     console.log('kill');
     await killed;
-    const ordered = await client({ space: 'orders' }).take(9, { requestId: 'over', count: 2 });
+    const ordered = await client({ space: 'orders' }).take(uid(9), { requestId: 'over', count: 2 });
     over = true;
     await Promise.all(takers);
     assert.deepEqual([c.address, c.stats.retries > 0], [addrs[1], true]);
-    assert.deepEqual(await client({ space: 'orders' }).take(9, { requestId: 'over', count: 2 }), { ...ordered, replayed: true });
+    assert.deepEqual(await client({ space: 'orders' }).take(uid(9), { requestId: 'over', count: 2 }), { ...ordered, replayed: true });
     const nowhere = new Client({ addrs: [addrs[0]], timeoutMs: 200 });
     await assert.rejects(nowhere.next(1), fails('DEADLINE', true));
     process.exit(console.log('done'));
@@ -127,7 +132,7 @@ const phases = {
   async secure() {
     const ca = readFileSync(process.env.SEQ_CA);
     const c = client({ tls: { ca }, token: process.env.SEQ_TOKEN });
-    assert.equal(await c.next(42), 1);
+    assert.equal(await c.next(uid(42)), 1);
     c.close();
     const wrong = client({ tls: { ca }, token: 'swordfish' });
     await assert.rejects(wrong.next(42), fails('UNAUTHENTICATED', false));

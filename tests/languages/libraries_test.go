@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -110,56 +111,63 @@ func pipelines(t *testing.T, r *router.Router) (pipelines, increments uint64) {
 	return pipelines, increments
 }
 
-func TestEachLibraryOfClients(t *testing.T) {
+// each runs a test for each library, with its program and its own part of the keys.
+func each(t *testing.T, test func(t *testing.T, run func(name string, env []string, kill func(), addrs ...string))) {
 	root, err := harness.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, find := range libraries {
+	for i, name := range slices.Sorted(maps.Keys(libraries)) {
 		t.Run(name, func(t *testing.T) {
-			program := find(t, filepath.Join(root, "clients"))
-			run := func(name string, env []string, kill func(), addrs ...string) {
+			program := libraries[name](t, filepath.Join(root, "clients"))
+			test(t, func(name string, env []string, kill func(), addrs ...string) {
 				t.Helper()
-				phase(t, slices.Concat(program, []string{name}, addrs), env, kill)
-			}
-			c := harness.Start(t, func(cfg *localcluster.Config) {
-				harness.AskOnce(cfg)
-				cfg.RESP, cfg.Spaces = "127.0.0.1:0", []string{"orders:mode=exact", "inbox:tickets=5m"}
+				phase(t, slices.Concat(program, []string{name}, addrs), append(env, fmt.Sprint("SEQ_BASE=", (i+1)*1_000_000)), kill)
 			})
-			first, second := c.Role(localcluster.RoleRouter)[0].RESP, beside(t, c)
-			run("calls", nil, nil, first)
-
-			run("coalesce", nil, nil, second.RESPAddr())
-			if answered, increments := pipelines(t, second); increments < 1001 || answered > 100 {
-				t.Errorf("1,000 calls at a time and 1 before them: %d commands in %d pipelines", increments, answered)
-			}
-			run("failover", nil, func() {
-				if err := c.Processes(localcluster.RoleRouter)[0].Kill(); err != nil {
-					t.Error(err)
-				}
-			}, first, second.RESPAddr())
 		})
 	}
 }
 
+func TestEachLibraryOfClients(t *testing.T) {
+	c := harness.Start(t, func(cfg *localcluster.Config) {
+		harness.AskOnce(cfg)
+		cfg.RESP, cfg.Spaces = "127.0.0.1:0", []string{"orders:mode=exact", "inbox:tickets=10s"}
+	})
+	router1 := c.Processes(localcluster.RoleRouter)[0]
+	first, second := c.Role(localcluster.RoleRouter)[0].RESP, beside(t, c)
+	each(t, func(t *testing.T, run func(name string, env []string, kill func(), addrs ...string)) {
+		run("calls", nil, nil, first)
+
+		beforePipelines, before := pipelines(t, second)
+		run("coalesce", nil, nil, second.RESPAddr())
+		answered, increments := pipelines(t, second)
+		if answered, increments = answered-beforePipelines, increments-before; increments < 1001 || answered > 100 {
+			t.Errorf("1,000 calls at a time and 1 before them: %d commands in %d pipelines", increments, answered)
+		}
+
+		run("failover", nil, func() {
+			if err := router1.Kill(); err != nil {
+				t.Error(err)
+			}
+		}, first, second.RESPAddr())
+		if err := router1.Restart(harness.Within(t)); err != nil {
+			t.Fatal(err)
+		}
+		harness.Ready(t, c)
+	})
+}
+
 func TestEachLibraryShowsATokenOverTLS(t *testing.T) {
-	root, err := harness.Root()
+	c := harness.Start(t, func(cfg *localcluster.Config) {
+		harness.AskOnce(cfg)
+		cfg.RESP, cfg.Secure = "127.0.0.1:0", true
+	})
+	token, err := os.ReadFile(c.Secured.Caller.TokenFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, find := range libraries {
-		t.Run(name, func(t *testing.T) {
-			program := find(t, filepath.Join(root, "clients"))
-			c := harness.Start(t, func(cfg *localcluster.Config) {
-				harness.AskOnce(cfg)
-				cfg.RESP, cfg.Secure = "127.0.0.1:0", true
-			})
-			token, err := os.ReadFile(c.Secured.Caller.TokenFile)
-			if err != nil {
-				t.Fatal(err)
-			}
-			env := []string{"SEQ_CA=" + c.Secured.Caller.Files.CA, "SEQ_TOKEN=" + strings.TrimSpace(string(token))}
-			phase(t, slices.Concat(program, []string{"secure", c.Role(localcluster.RoleRouter)[0].RESP}), env, nil)
-		})
-	}
+	env := []string{"SEQ_CA=" + c.Secured.Caller.Files.CA, "SEQ_TOKEN=" + strings.TrimSpace(string(token))}
+	each(t, func(t *testing.T, run func(name string, env []string, kill func(), addrs ...string)) {
+		run("secure", env, nil, c.Role(localcluster.RoleRouter)[0].RESP)
+	})
 }
