@@ -24,10 +24,16 @@ import (
 // where the language is missing.
 type library func(t *testing.T, clients string) []string
 
-var libraries = map[string]library{"node": nodeLibrary}
+var libraries = map[string]library{"node": nodeLibrary, "python-asyncio": pythonLibrary, "python-threads": pythonLibrary}
 
 func nodeLibrary(t *testing.T, clients string) []string {
 	return []string{found(t, "node"), filepath.Join(clients, "node", "test.js")}
+}
+
+// pythonLibrary runs the client of asyncio or of threads, by the name of the test.
+func pythonLibrary(t *testing.T, clients string) []string {
+	_, kind, _ := strings.Cut(t.Name(), "python-")
+	return []string{"env", "PYTHONDONTWRITEBYTECODE=1", "SEQ_KIND=" + kind, found(t, "python3"), filepath.Join(clients, "python", "test.py")}
 }
 
 func found(t *testing.T, name string) string {
