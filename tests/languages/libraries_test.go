@@ -24,7 +24,7 @@ import (
 // where the language is missing.
 type library func(t *testing.T, clients string) []string
 
-var libraries = map[string]library{"node": nodeLibrary, "python-asyncio": pythonLibrary, "python-threads": pythonLibrary}
+var libraries = map[string]library{"java": javaLibrary, "node": nodeLibrary, "python-asyncio": pythonLibrary, "python-threads": pythonLibrary}
 
 func nodeLibrary(t *testing.T, clients string) []string {
 	return []string{found(t, "node"), filepath.Join(clients, "node", "test.js")}
@@ -34,6 +34,20 @@ func nodeLibrary(t *testing.T, clients string) []string {
 func pythonLibrary(t *testing.T, clients string) []string {
 	_, kind, _ := strings.Cut(t.Name(), "python-")
 	return []string{"env", "PYTHONDONTWRITEBYTECODE=1", "SEQ_KIND=" + kind, found(t, "python3"), filepath.Join(clients, "python", "test.py")}
+}
+
+func javaLibrary(t *testing.T, clients string) []string {
+	t.Helper()
+	javac, classes := found(t, "javac"), t.TempDir()
+	sources, err := filepath.Glob(filepath.Join(clients, "java", "src", "com", "github", "seqsvr", "client", "*.java"))
+	if err != nil || len(sources) == 0 {
+		t.Fatalf("sources %v: %v", sources, err)
+	}
+	args := append([]string{"-d", classes, "-Xlint:all", "-Werror", filepath.Join(clients, "java", "test", "LibraryTest.java")}, sources...)
+	if out, err := exec.CommandContext(harness.Within(t), javac, args...).CombinedOutput(); err != nil {
+		t.Fatalf("javac: %v\n%s", err, out)
+	}
+	return []string{found(t, "java"), "-cp", classes, "LibraryTest"}
 }
 
 func found(t *testing.T, name string) string {

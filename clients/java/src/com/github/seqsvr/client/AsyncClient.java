@@ -78,7 +78,7 @@ public final class AsyncClient implements AutoCloseable {
   }
 
   /** Takes numbers of a key in a row. */
-  public CompletableFuture<Range> take(Ask ask) { return submit(List.of(taking(ask))).get(0); }
+  public CompletableFuture<Range> take(Ask ask) { return this.<Range>submit(List.of(taking(ask))).get(0); }
 
   /** Takes numbers of many keys. An entry that failed has an error. */
   public CompletableFuture<List<Range>> nextBatch(List<Ask> asks) {
@@ -363,7 +363,7 @@ public final class AsyncClient implements AutoCloseable {
         calls.clear();
         replies.clear();
       }
-    } catch (IOException e) {
+    } catch (IOException | ClassCastException e) { // a router that is none
       lose(from, SeqException.disconnected(from.address + ": " + e.getMessage()));
     }
   }
