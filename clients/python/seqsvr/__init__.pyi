@@ -1,6 +1,6 @@
 import ssl as _ssl
 from dataclasses import dataclass
-from typing import Any, AsyncIterator, Awaitable, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, AsyncIterator, Awaitable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 __version__: str
 Key = Union[int, str, Tuple[str, Union[int, str]]]
@@ -46,7 +46,7 @@ class Mark:
     after: int = ...
 
 class Client:
-    stats: dict[str, int]
+    stats: Dict[str, int]
     def __init__(self, addrs: Sequence[str] = ..., *, token: Optional[str] = ..., ssl: Union[bool, _ssl.SSLContext, None] = ..., space: str = ...,
                  timeout: float = ..., connect_timeout: float = ..., silence_timeout: float = ..., max_queue: int = ..., max_waits: int = ...) -> None: ...
     @property
@@ -70,7 +70,7 @@ class Client:
     def __exit__(self, *_: Any) -> None: ...
 
 class AsyncClient:
-    stats: dict[str, int]
+    stats: Dict[str, int]
     def __init__(self, addrs: Sequence[str] = ..., *, token: Optional[str] = ..., ssl: Union[bool, _ssl.SSLContext, None] = ..., space: str = ...,
                  timeout: float = ..., connect_timeout: float = ..., silence_timeout: float = ..., max_queue: int = ..., max_waits: int = ...) -> None: ...
     @property
