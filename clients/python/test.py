@@ -163,7 +163,7 @@ async def failover(kind, base):
     ordered = await orders.take(base + 9, 2, request_id="over")
     over.set()
     await asyncio.gather(*takers)
-    same((c.address, c.stats["retries"] > 0), (ADDRS[1], True))
+    same((c.address, c.stats["connections"] > 1), (ADDRS[1], True))
     same(await orders.take(base + 9, 2, request_id="over"), Range(ordered.first, ordered.last, True))
     nowhere = kind(ADDRS[:1], timeout=0.2)
     await fails("DEADLINE", True, nowhere.next(1))
