@@ -49,7 +49,7 @@ type memory struct {
 	since atomic.Int64
 }
 
-// logShare is how much UIDs and ids of exact sections may take beside the counters, in percent of the
+// logShare bounds what UIDs and ids of exact sections may take beside the counters, in percent of the
 // counters' budget.
 const logShare = 50
 

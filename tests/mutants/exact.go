@@ -34,8 +34,6 @@ var exactMutants = []mutant{
 		{"max(min(c.w, n)-1, 0)", "n-1"}}},
 	{rule: "exact-room", name: "a removed store's room counts for the next in its place", file: "quorum/voters.go", in: []string{"quorum"}, edits: []edit{
 		{"		l.rooms[slot].Store(nil)\n", ""}}},
-	{rule: "exact-room", name: "ids take the counters' memory", file: "allocsvr/section/memory.go", in: []string{"allocsvr/section"}, edits: []edit{
-		{"{ m.logs.Add(bytes) }", "{ m.logs.Add(bytes); m.used.Add(bytes) }"}}},
 	{rule: "exact-room", name: "exact sections have no share", file: "allocsvr/section/memory.go", in: []string{"allocsvr/section"}, edits: []edit{
 		{"share > 0 && uint64(max(logs, 0)) >= share", "false"}}},
 	{rule: "exact-room", name: "an owner fills the stores between two replies", file: "allocsvr/section/memory.go", in: []string{"allocsvr/section"}, edits: []edit{

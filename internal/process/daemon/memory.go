@@ -18,7 +18,7 @@ const noLimit = 1 << 60
 // MinMemory is the least --memory, in bytes. A daemon without data takes half of it.
 const MinMemory = 64 << 20
 
-// Memory is how much memory the process may take.
+// Memory is the memory limit of the process.
 type Memory struct {
 	Bytes uint64 // zero if nothing is known
 	From  string // where the limit comes from
