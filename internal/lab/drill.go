@@ -27,7 +27,7 @@ type DrillConfig struct {
 	Node   string        // to break; if empty, the scenario chooses
 	Set    string        // likewise
 	Pause  time.Duration // of a process or a network; if zero, the scenario chooses
-	Warm   time.Duration // load before the fault
+	Warm   time.Duration // load before the fault, longer if a young cluster knows no marks before
 	Settle time.Duration // load after everything serves again
 	Times  int           // how often the scenario is played; zero means once
 	Load   LoadConfig
@@ -45,6 +45,7 @@ type drill struct {
 	load     *Load
 	onces    *Onces                      // nil without a space of mode=exact
 	logs     map[history.Key]history.Log // of it at the end; nil if not requested
+	shelf    *shelf                      // nil without a space with tickets
 	timeline *timeline
 	survey   *survey
 	kept     *registers
@@ -83,8 +84,14 @@ func Drill(ctx context.Context, c *Cluster, sc Scenario, cfg DrillConfig) (*Resu
 		return nil, err
 	}
 	defer d.load.Close()
+	if d.shelf != nil {
+		defer d.shelf.stop()
+		if err := d.shelf.start(d.load); err != nil {
+			return nil, err
+		}
+	}
 	d.Live.enter(PhaseLoad)
-	if err := rest(ctx, cfg.Warm); err != nil {
+	if err := rest(ctx, max(cfg.Warm, d.shelf.warm())); err != nil {
 		return nil, err
 	}
 	if err := d.steady(ctx, d.survey.healthy); err != nil {
@@ -120,6 +127,7 @@ func (d *drill) play(ctx context.Context, sc Scenario) (*Result, error) {
 	d.load.End()
 	account, unknown := d.accounts(ctx, sc)
 	audit := d.audit(ctx)
+	reading, examples := d.shelf.end(d.load)
 	d.survey.events(context.WithoutCancel(ctx), sc.Sets > 0)
 	cancel()
 	follower.Wait()
@@ -128,6 +136,7 @@ func (d *drill) play(ctx context.Context, sc Scenario) (*Result, error) {
 	}
 	r := d.measure(sc)
 	r.Account = account
+	r.Reading, r.Examples = reading, append(r.Examples, examples...)
 	err := errors.Join(r.broken(), failed, unknown, audit, account.err(), spread(r.Sets))
 	if sc.Sets > 0 && failed == nil {
 		err = errors.Join(err, d.CheckSets(ctx))
@@ -206,10 +215,8 @@ func (d *drill) even(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if d.mode = space.Mode; space.Mode == seq.Exact && d.onces == nil {
-		d.onces = NewOnces(*space, d.Patience)
-		d.Load.Kinds = []Kind{d.onces.Kind(100)}
-	}
+	d.mode = space.Mode
+	d.callIn(*space)
 	d.id, d.lease = status.GetClusterId(), time.Duration(status.GetLeaseUs())*time.Microsecond
 	if d.Own == nil {
 		return nil
@@ -220,6 +227,19 @@ func (d *drill) even(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// callIn has the load make the calls that the space is for.
+func (d *drill) callIn(space seq.Space) {
+	if d.shelf == nil && space.Tickets > 0 {
+		d.shelf = newShelf(space, d.Patience)
+		d.Load.Kinds = []Kind{d.shelf.kind()}
+	}
+	if d.onces == nil && space.Mode == seq.Exact {
+		d.onces = NewOnces(space, d.Patience)
+		d.onces.shelf = d.shelf
+		d.Load.Kinds = []Kind{d.onces.Kind(100)}
+	}
 }
 
 // victims are the node asked for, or the first of the roles, AllocSvr with most sections

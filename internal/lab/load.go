@@ -25,7 +25,8 @@ type LoadConfig struct {
 	Timeout time.Duration // of one call, retries of the SDK included
 	// Callers that go straight to the owners have this SuspectAfter (client.Config).
 	SuspectAfter time.Duration
-	// Space of the calls. If empty, the default space. Calls in a space of mode=exact come from Onces.
+	// Space of the calls. If empty, the default space. A drill makes the calls of a space of mode=exact with
+	// ids (Onces), and half of those in a space with tickets with tickets (Reading).
 	Space string
 	// Routed sends half of the callers through the routers only; the others, or all, go
 	// straight to the owners.
@@ -218,7 +219,7 @@ func (l *Load) Counts() map[string]int64 {
 // reason is an error without what differs from call to call.
 func reason(path string, err error) string {
 	text := err.Error()
-	if at := strings.Index(text, ": "); at >= 0 && strings.HasPrefix(text, "next ") {
+	if at := strings.Index(text, ": "); at >= 0 && (strings.HasPrefix(text, "next ") || strings.HasPrefix(text, "open ")) {
 		text = text[at+2:]
 	}
 	if errors.Is(err, client.ErrClosed) {

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -33,6 +34,7 @@ const (
 type Onces struct {
 	space    seq.Space
 	patience time.Duration // for all of Audit
+	shelf    *shelf        // if non-nil, every second request is for a ticket
 
 	mu       sync.Mutex // guards all below
 	made     []*once
@@ -42,11 +44,12 @@ type Onces struct {
 
 // once is a request as it is repeated.
 type once struct {
-	uid   seq.UID
-	id    string
-	count uint32
-	sent  time.Time
-	got   bool // an answer; guarded by Onces.mu
+	uid    seq.UID
+	id     string
+	count  uint32
+	ticket bool // wanted
+	sent   time.Time
+	got    bool // an answer; guarded by Onces.mu
 }
 
 // NewOnces has none yet. Patience bounds Audit.
@@ -81,6 +84,7 @@ func (o *Onces) draw(j Job) *once {
 	if j.Random>>4%8 == 0 {
 		q.count = 2 + uint32(j.Random>>12%9)
 	}
+	q.ticket = o.shelf != nil && len(o.made)%2 == 0
 	o.made = append(o.made, q)
 	return q
 }
@@ -116,7 +120,13 @@ func (o *Onces) send(ctx context.Context, j Job, q *once) error {
 }
 
 func (o *Onces) take(ctx context.Context, p Path, q *once) (client.Range, error) {
-	return p.Client.TakeIdempotent(ctx, client.Key{Space: o.space.Name, UID: q.uid}, q.count, client.Request{ID: q.id, Sent: q.sent})
+	request := client.Request{ID: q.id, Sent: q.sent}
+	if q.ticket {
+		if r, err := o.shelf.open(ctx, p, q.uid, q.count, client.OpenedOnce(request)); !errors.Is(err, seq.ErrTicketEnded) {
+			return r, err
+		} // readers may have passed its numbers, which it has all the same
+	}
+	return p.Client.TakeIdempotent(ctx, client.Key{Space: o.space.Name, UID: q.uid}, q.count, request)
 }
 
 func (o *Onces) key(q *once) history.Key {

@@ -42,6 +42,7 @@ type Result struct {
 	LongestGap  uint64   `json:"longest_gap"` // of those, in a row
 	Account     *Account `json:"account"`     // of the gaps; null where it cannot be made
 	Exact       *Exact   `json:"exact,omitempty"`
+	Reading     *Reading `json:"reading,omitempty"` // in a space with tickets
 
 	Sets  []SetImpact `json:"sets,omitempty"`  // of a drill that kills one
 	Moves *MovesFelt  `json:"moves,omitempty"` // of a drill that moves sections between them
@@ -164,11 +165,11 @@ func (d *drill) measure(sc Scenario) *Result {
 
 // broken is ErrBroken if a promise was.
 func (r *Result) broken() error {
-	if r.Duplicates == 0 && r.Regressions == 0 && r.Invalid == 0 {
-		return r.Exact.broken()
+	var err error
+	if r.Duplicates > 0 || r.Regressions > 0 || r.Invalid > 0 {
+		err = fmt.Errorf("%w: %d duplicates, %d regressions, %d impossible answers", ErrBroken, r.Duplicates, r.Regressions, r.Invalid)
 	}
-	err := fmt.Errorf("%w: %d duplicates, %d regressions, %d impossible answers", ErrBroken, r.Duplicates, r.Regressions, r.Invalid)
-	return errors.Join(err, r.Exact.broken())
+	return errors.Join(err, r.Exact.broken(), r.Reading.broken())
 }
 
 func (e *Exact) broken() error {

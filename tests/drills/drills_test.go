@@ -32,6 +32,7 @@ type report struct {
 	Sets        []setFelt                             `json:"sets"`
 	Moves       *struct{ Moves, Sections, Calls int } `json:"moves"`
 	Exact       *exact                                `json:"exact"`
+	Reading     *lab.Reading                          `json:"reading"`
 	Examples    []string                              `json:"examples"`
 	Timeline    []moment                              `json:"timeline"`
 }

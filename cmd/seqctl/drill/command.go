@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,9 +50,10 @@ place of StoreSvr; with them it uses one that "seqctl dev --processes --ready-fi
 and brings back what it broke. With --etcd that one has its registers in an etcd of others,
 which is left alone.
 
-Exit 1 when there are duplicates, regressions, holes or second answers, or the cluster did not recover.`,
+Exit 1 when there are duplicates, regressions, holes, second answers or misled readers, or the cluster did not recover.`,
 		Example: "  seqctl drill --list\n  seqctl drill kill-alloc --lease 600ms --html kill.html\n" +
 			"  seqctl drill kill-all --space orders --times 20\n" +
+			"  seqctl drill kill-alloc --space inbox:mode=ordered,tickets=3s\n" +
 			"  seqctl drill kill-alloc --modes --rate 200 --suspect-after 40ms --html modes.html\n" +
 			"  seqctl drill pause-leader --engine etcd\n" +
 			"  seqctl drill drain-alloc --addr 127.0.0.1:7400 -o json",
@@ -102,7 +102,7 @@ func (o *options) addTo(cmd *cobra.Command) {
 	fs.StringSliceVar(&o.Zones, "zones", nil, "`zones` that the nodes of the drill's own cluster are in, in turn; empty: a,b,c for a drill of zones, none for others")
 	fs.DurationVar(&o.Lease, "lease", time.Second, "lease of the drill's own cluster; with --engine etcd "+etcdclient.DefaultLease.String()+" if none is given")
 	fs.BoolVar(&o.Supervise, "supervise", false, "run each AllocSvr of the own cluster below a parent that ends its lease when it dies")
-	fs.StringVar(&o.Load.Space, "space", "", "the calls' `space`, as name or name:mode=strict; in the drill's own cluster of mode=exact unless it says so; empty: the default one")
+	fs.StringVar(&o.Load.Space, "space", "", "the calls' `space`, as name, name:mode=strict, name:mode=ordered,tickets=2s; in the drill's own cluster of mode=exact unless it says so; empty: the default one")
 	fs.BoolVar(&o.modes, "modes", false, "run the drill in an ordinary, a strict and an exact space, each in a cluster of its own, and show them side by side")
 	fs.DurationVar(&o.suspectAfter, "suspect-after", 0, "in the drill's own cluster, --suspect-after of its AllocSvr, and SuspectAfter of callers without a router; 0: they wait for leases")
 	fs.IntVar(&o.Times, "times", 1, "how many `times` to break it, in one load")
@@ -257,23 +257,35 @@ func (o *options) prepare(sc lab.Scenario) error {
 	o.Dir = "drill" // to be replaced by a temporary one
 	var err error
 	if o.Load.Space != "" {
-		name, mode, _ := strings.Cut(o.Load.Space, ":mode=")
-		switch o.Load.Space = name; seq.Mode(mode) {
-		case "", seq.Exact:
-			o.Spaces = []string{lab.ExactSpace(name)}
-		case seq.Strict:
-			o.Spaces = []string{name + ":mode=strict"}
-		default:
-			err = fmt.Errorf("--space %q: mode %q, expected exact or strict", name, mode)
-		}
-		if _, bad := seq.NewMapping(seq.Space{Name: seq.DefaultSpace}, seq.Space{Name: o.Load.Space}); bad != nil {
-			err = errors.Join(err, fmt.Errorf("--space %q: %w", o.Load.Space, bad))
-		}
+		err = o.prepareSpace()
 	}
 	if o.Load.SuspectAfter = o.suspectAfter; o.suspectAfter > 0 {
 		o.Args = map[localcluster.Role][]string{localcluster.RoleAlloc: {"--suspect-after", o.suspectAfter.String()}}
 	}
 	return errors.Join(err, o.Validate())
+}
+
+// prepareSpace reads --space for the drill's own cluster.
+func (o *options) prepareSpace() error {
+	space, err := seq.ParseSpace(o.Load.Space)
+	if err == nil {
+		_, err = seq.NewMapping(seq.Space{Name: seq.DefaultSpace}, space)
+	}
+	if err == nil && (space != seq.Space{Name: space.Name, Mode: space.Mode, Tickets: space.Tickets} || space.Mode == seq.UniqueOnly) {
+		err = fmt.Errorf("%w: expected no other settings than mode=%s, %s or %s, and tickets=D", seq.ErrBadMapping, seq.Ordered, seq.Strict, seq.Exact)
+	}
+	if err != nil {
+		return fmt.Errorf("--space %q: %w", o.Load.Space, err)
+	}
+	text := space.Name + ":mode=" + string(space.Mode)
+	if space.Mode == "" || space.Mode == seq.Exact {
+		text = lab.ExactSpace(space.Name)
+	}
+	if space.Tickets > 0 {
+		text += ",tickets=" + space.Tickets.String()
+	}
+	o.Load.Space, o.Spaces = space.Name, []string{text}
+	return nil
 }
 
 // entry is a line of --list.

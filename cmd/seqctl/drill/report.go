@@ -34,6 +34,12 @@ func table(r *lab.Result, w io.Writer) *ui.Table {
 			r.Space, ui.Int(int64(r.UIDs)), ui.Int(int64(e.IDs)), ui.Int(int64(e.Repeated)), ui.Int(int64(e.Replayed)), ui.Int(int64(e.LookedUp)),
 			ui.Uint(e.Holes), ui.Int(int64(e.Twice)), ui.Int(int64(e.Unanswered)))
 	}
+	if e := r.Reading; e != nil {
+		fmt.Fprintf(w, "  - space %s, tickets: %s opened, %s committed, %s by writers that died, %s too late to commit; %s marks read, %s not known yet, %s updates of the watch: "+
+			"%d tickets passed by a mark and %d not fenced (R1), %d marks fell (R2), %d UIDs held (R3), %d missed by the watch (R4); at the last numbers %s after the load\n",
+			r.Space, ui.Int(int64(e.Tickets)), ui.Int(int64(e.Committed)), ui.Int(int64(e.Dead)), ui.Int(int64(e.Late)), ui.Int(int64(e.Marks)), ui.Int(int64(e.Unknown)),
+			ui.Int(int64(e.Updates)), e.Lost, e.Unfenced, e.Fell, e.Held, e.Missed, pause(e.SettledMS))
+	}
 	for _, s := range r.Sets {
 		fmt.Fprintf(w, "  - %s\n", setText(s))
 	}
