@@ -119,12 +119,14 @@ func DefaultConfig() Config {
 // Validate returns an error for the first field that cannot work.
 func (c Config) Validate() error {
 	switch {
-	case c.Name == "" || len(c.Name) > 64:
+	case c.Name == "":
+		return fmt.Errorf("%w: no --name, expected 1 to 64 bytes, unique in the cluster", seq.ErrBadArgument)
+	case len(c.Name) > 64:
 		return fmt.Errorf("%w: name %q, expected 1 to 64 bytes", seq.ErrBadArgument, c.Name)
 	case !utf8.ValidString(c.Name) || c.GossipListen != "" && strings.Contains(c.Name, "/"):
 		return fmt.Errorf("%w: name %q, expected UTF-8 without a slash: the membership refuses others", seq.ErrBadArgument, c.Name)
 	case len(c.Stores) == 0 && !c.onEtcd():
-		return fmt.Errorf("%w: no stores, expected the address of every StoreSvr", seq.ErrBadArgument)
+		return fmt.Errorf("%w: no --stores, expected the address of every StoreSvr, or an --etcd", seq.ErrBadArgument)
 	case len(c.Stores) > 0 && c.onEtcd():
 		return fmt.Errorf("%w: stores and etcd, expected one of them: they do not know of each other", seq.ErrBadArgument)
 	case c.Listen == "":

@@ -32,6 +32,7 @@ type initOptions struct {
 
 	files   rpc.TLSFiles // for --join
 	learner bool         // to be filled by a cluster that runs
+	rejoin  bool         // a learner if the cluster runs, else a member
 	join    []string     // addresses of its stores
 	zone    string
 }
@@ -58,11 +59,12 @@ func initFlags() (*pflag.FlagSet, *initOptions) {
 	fs.StringArrayVar(&o.spaces, "space", nil, "a further `space`, "+seq.SpaceForm+"; may be given again; empty: none")
 	fs.BoolVar(&o.ifMissing, "if-missing", false, "succeed and touch nothing where a database is, for start scripts that run each time")
 	fs.BoolVar(&o.learner, "learner", false, "make a store for a cluster that runs, to be filled by seqctl store replace or add; takes --join, --name, --zone and --data-dir")
+	fs.BoolVar(&o.rejoin, "rejoin", false, "with --join, make a learner if a store there knows its fellow members already, as after the loss of this store's disk; else a store as without --join")
 	fs.StringVar(&o.zone, "zone", "", "with --learner, the `zone` of this store; empty: not known")
 	fs.StringVar(&o.files.CA, "tls-ca", "", "PEM `file` of the CAs of that cluster's certificates; empty: plaintext")
 	fs.StringVar(&o.files.Cert, "tls-cert", "", "PEM `file` of a certificate to show there; empty: none")
 	fs.StringVar(&o.files.Key, "tls-key", "", "PEM `file` of its key; required with --tls-cert")
-	fs.StringSliceVar(&o.join, "join", nil, "gRPC `addresses` of stores of that cluster; required with --learner")
+	fs.StringSliceVar(&o.join, "join", nil, "gRPC `addresses` of stores of that cluster; required with --learner and --rejoin")
 	return fs, o
 }
 
@@ -117,9 +119,26 @@ func runInit(ctx context.Context, args []string, stderr io.Writer) error {
 	if err != nil {
 		return daemon.Usage(err)
 	}
-	if o.learner || len(o.join) > 0 {
+	made := "a new store of cluster " + cfg.ClusterID
+	switch _, there := os.Stat(filepath.Join(o.DataDir, disk.FileName)); {
+	case o.rejoin && (o.learner || len(o.join) == 0):
+		err = fmt.Errorf("%w: --rejoin: expected --join, and no --learner", storesvr.ErrConfig)
+	case o.rejoin && there != nil: // a database that is there needs no answer of the cluster
+		if o.zone = zoneOf(cfg); cfg.Name == "" {
+			err = fmt.Errorf("%w: no name", storesvr.ErrConfig)
+			break
+		}
+		var learns bool
+		if learns, err = rejoin(ctx, o); err == nil && !learns {
+			err = storesvr.Init(cfg)
+		}
+		if learns {
+			made = "a learner, which seqctl store replace or add fills and lets vote"
+		}
+	case !o.rejoin && (o.learner || len(o.join) > 0):
+		made = "a learner, which seqctl store replace or add fills and lets vote"
 		err = initLearner(ctx, o, fs)
-	} else {
+	default:
 		err = storesvr.Init(cfg)
 	}
 	if o.ifMissing && errors.Is(err, disk.ErrExists) {
@@ -130,5 +149,15 @@ func runInit(ctx context.Context, args []string, stderr io.Writer) error {
 	if err != nil {
 		return usageOf(err)
 	}
+	fmt.Fprintf(stderr, "storesvr init: %s in %s is %s\n", cfg.Name, cfg.DataDir, made)
 	return nil
+}
+
+// zoneOf returns the zone of a store in the list of its members. It is empty if it is not known.
+func zoneOf(cfg storesvr.InitConfig) string {
+	at := slices.Index(cfg.MemberNames, cfg.Name)
+	if at < 0 || at >= len(cfg.Zones) {
+		return ""
+	}
+	return cfg.Zones[at]
 }

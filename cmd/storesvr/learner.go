@@ -39,6 +39,48 @@ func initLearner(ctx context.Context, o *initOptions, fs *pflag.FlagSet) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", storesvr.ErrConfig, err)
 	}
+	return o.learn(ctx, secured)
+}
+
+// rejoin makes a learner if a store that answers knows its fellow members, which are bound once all of them had a disk.
+func rejoin(ctx context.Context, o *initOptions) (learns bool, err error) {
+	secured, err := rpc.NewTLS(o.files, nil)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", storesvr.ErrConfig, err)
+	}
+	if !bound(ctx, o.join, secured.DialOptions()...) {
+		return false, nil
+	}
+	return true, o.learn(ctx, secured)
+}
+
+// bound reports whether a store at the addresses knows its fellow members.
+func bound(ctx context.Context, addrs []string, dial ...grpc.DialOption) bool {
+	ctx, cancel := context.WithTimeout(ctx, joinTime)
+	defer cancel()
+	answers := make(chan bool, len(addrs))
+	for _, addr := range addrs {
+		go func() {
+			client, err := storeclient.Dial(addr, dial...)
+			if err != nil {
+				answers <- false
+				return
+			}
+			id, err := client.Describe(ctx)
+			_ = client.Close() // nothing is under way
+			answers <- err == nil && id.Ref.Members != 0
+		}()
+	}
+	for range addrs {
+		if <-answers {
+			return true
+		}
+	}
+	return false
+}
+
+// learn makes a learner of what the stores at --join tell.
+func (o *initOptions) learn(ctx context.Context, secured *rpc.TLS) error {
 	id, err := ask(ctx, o.join, secured.DialOptions()...)
 	if err != nil {
 		return fmt.Errorf("init learner %q: %w", o.Name, err)

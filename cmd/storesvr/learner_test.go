@@ -102,3 +102,55 @@ func TestALearnerIsMadeWithTheHighestFloorsThatTheStoresTell(t *testing.T) {
 		}
 	}
 }
+
+func TestAStoreThatLostItsDiskRejoinsAsALearner(t *testing.T) {
+	names := []string{"a", "b", "c"}
+	var addrs []string
+	for _, name := range names[:2] {
+		addrs = append(addrs, serving(t, storesvr.InitConfig{DataDir: filepath.Join(t.TempDir(), name), ClusterID: "c1", Name: name, MemberNames: names,
+			Spaces: []seq.Space{{Name: "user", Sections: 8}}}, quorum.Floors{}))
+	}
+	again := func(dir string, more ...string) (disk.Meta, string) {
+		t.Helper()
+		var said strings.Builder
+		args := append([]string{"--rejoin", "--if-missing", "--join", strings.Join(addrs, ",") + ",127.0.0.1:1", "--cluster", "c1", "--name", "c", "--members", "a,b,c", "--sections", "8", "--data-dir", dir}, more...)
+		if err := runInit(t.Context(), args, &said); err != nil {
+			t.Fatal(err)
+		}
+		meta, _, err := disk.Inspect(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return meta, said.String()
+	}
+	first := filepath.Join(t.TempDir(), "first")
+	if meta, said := again(first); meta.Learner || meta.N != 3 || !strings.Contains(said, "a new store of cluster c1") {
+		t.Errorf("before the stores know each other: %+v, %s; want a member", meta, said)
+	}
+	cfg := storesvr.DefaultConfig()
+	cfg.DataDir, cfg.Listen, cfg.NearFull = first, "127.0.0.1:0", 0
+	s, err := storesvr.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- s.Run(context.Background()) }()
+	cluster, err := storeclient.Connect(t.Context(), append(addrs[:2:2], s.Addr())) // which binds them
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = cluster.Close()
+	s.Close()
+	<-ran
+	if meta, said := again(first); meta.Learner || !strings.Contains(said, "left as it is") {
+		t.Errorf("a disk that is there: %+v, %s; want it left", meta, said)
+	}
+	if meta, said := again(filepath.Join(t.TempDir(), "second")); !meta.Learner || meta.N != 0 || !strings.Contains(said, "a learner") {
+		t.Errorf("after the loss of the disk: %+v, %s; want a learner", meta, said)
+	}
+	for _, args := range [][]string{{"--rejoin"}, {"--rejoin", "--learner", "--join", addrs[0]}} {
+		if err := runInit(t.Context(), append(args, "--name", "c", "--data-dir", t.TempDir()), io.Discard); !errors.Is(err, storesvr.ErrConfig) {
+			t.Errorf("%v: got %v, want %v", args, err, storesvr.ErrConfig)
+		}
+	}
+}

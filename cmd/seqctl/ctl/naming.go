@@ -11,6 +11,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/base/config"
 	"github.com/seqsvr/seqsvr/internal/base/ui"
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 // named puts the verb in front of its error, "store add: ...", unless the error begins so.
@@ -103,6 +104,9 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 		name := unknown.GetSpecifiedName()
 		if len(name) > 1 {
 			err = fmt.Errorf("unknown flag --%s%s", name, didYouMean("--"+name, names))
+		}
+		if short := unknown.GetSpecifiedShortnames(); short != "" && strings.Trim(short, "0123456789") == "" {
+			err = fmt.Errorf("%w: -%s: expected a whole number from 0 on", seq.ErrBadArgument, short)
 		}
 	}
 	return daemon.Usage(err)

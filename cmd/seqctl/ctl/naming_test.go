@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 func TestAnErrorBeginsWithItsVerbOnce(t *testing.T) {
@@ -46,6 +47,15 @@ func TestAWrongWordIsAnsweredWithTheRightOne(t *testing.T) {
 		_, err := call(t, strings.Fields(line)...)
 		if !errors.Is(err, daemon.ErrUsage) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "strconv") {
 			t.Errorf("%s: got %v, want %q", line, err, want)
+		}
+	}
+}
+
+func TestANegativeNumberIsNoFlag(t *testing.T) {
+	for _, line := range []string{"next -1", "raise 42 -17", "current 1 -2"} {
+		_, err := call(t, strings.Fields(line)...)
+		if !errors.Is(err, daemon.ErrUsage) || !errors.Is(err, seq.ErrBadArgument) || !strings.Contains(err.Error(), ": expected a whole number from 0 on") {
+			t.Errorf("%s: got %v, want a usage error that names the number", line, err)
 		}
 	}
 }

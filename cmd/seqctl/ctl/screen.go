@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -57,19 +58,26 @@ func colorOf(h survey.Health) ui.Color {
 	return ui.Red
 }
 
-// printStatus writes the answer in its first line: healthy, or the worst problem and the
-// command to give first.
+// printStatus writes the status. Lines fit a screen on a terminal, and are whole elsewhere.
 func printStatus(w io.Writer, format ui.Format, r survey.Status) error {
-	if format != ui.FormatTable {
+	switch {
+	case format != ui.FormatTable:
 		return ui.Print(w, format, r, nil)
+	case ui.IsTerminal(w):
+		return writeStatus(w, r, screenColumns)
 	}
+	return writeStatus(w, r, math.MaxInt)
+}
+
+// writeStatus writes the answer in its first line: healthy, or the worst problem and the command to give first.
+func writeStatus(w io.Writer, r survey.Status, columns int) error {
 	word := strings.ToUpper(string(r.Health))
 	shown := word
 	if ui.Colored(w) {
 		shown = string(colorOf(r.Health)) + word + "\x1b[0m"
 	}
-	fmt.Fprintln(w, shown+cut(headline(r), screenColumns-len(word)))
-	line := func(text string) { fmt.Fprintln(w, cut(text, screenColumns)) }
+	fmt.Fprintln(w, shown+cut(headline(r, columns), columns-len(word)))
+	line := func(text string) { fmt.Fprintln(w, cut(text, columns)) }
 	has := ""
 	if r.Set != "" {
 		has = fmt.Sprintf(" (%d here)", r.Here)
@@ -123,11 +131,11 @@ func printStatus(w io.Writer, format ui.Format, r survey.Status) error {
 }
 
 // headline goes on behind the first word. The command is never cut: the problem is.
-func headline(r survey.Status) string {
+func headline(r survey.Status, columns int) string {
 	if len(r.Problems) == 0 {
 		return ""
 	}
-	room := screenColumns - utf8.RuneCountInString(string(r.Health)+": "+" | first: "+r.First)
+	room := columns - utf8.RuneCountInString(string(r.Health)+": "+" | first: "+r.First)
 	return ": " + cut(r.Problems[0], max(room, 20)) + " | first: " + r.First
 }
 

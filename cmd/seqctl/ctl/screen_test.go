@@ -207,7 +207,7 @@ func TestStatusFitsOneScreenInEveryState(t *testing.T) {
 			spoil(s)
 			var out bytes.Buffer
 			r := s.Judge()
-			if err := printStatus(&out, ui.FormatTable, r); err != nil {
+			if err := writeStatus(&out, r, screenColumns); err != nil {
 				t.Fatal(err)
 			}
 			lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
@@ -236,5 +236,18 @@ func TestStatusFitsOneScreenInEveryState(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestStatusIsWholeWhereNoTerminalIs(t *testing.T) {
+	s := site()
+	long := strings.Repeat("the nodes that went have a power supply in common ", 5)
+	each(s, func(r *pb.StatusReply) { r.Frozen = long })
+	var out bytes.Buffer
+	if err := printStatus(&out, ui.FormatTable, s.Judge()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), strings.TrimSpace(long)) || !strings.Contains(out.String(), "| first: ") {
+		t.Errorf("a line is cut:\n%s", out.String())
 	}
 }

@@ -64,6 +64,15 @@ func (s *Survey) troubles() []trouble {
 	return all
 }
 
+// elsewhere is what to think of when addresses do not resolve.
+const elsewhere = "where the addresses of the nodes resolve, in Kubernetes from a pod (deploy/kubernetes/README.md); this says nothing of the cluster"
+
+// unresolved reports whether a node was not asked, because its name means nothing here.
+func unresolved(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "no such host") || strings.Contains(text, "server misbehaving") || strings.Contains(text, "name resolution")
+}
+
 // ownTroubles are all that is wrong with the Set at hand, by cause.
 func (s *Survey) ownTroubles() []trouble {
 	best := s.View()
@@ -78,6 +87,10 @@ func (s *Survey) ownTroubles() []trouble {
 			if errors.Is(err, seq.ErrUnauthenticated) || errors.Is(err, seq.ErrForbidden) {
 				t.what, t.do = t.what+" this caller: "+err.Error(), "seqctl status --tls-ca CA --token-file TOKEN"
 				t.why = "with the token or certificate of an operator or a reader"
+				break
+			}
+			if unresolved(err) {
+				t.what, t.do, t.why = fmt.Sprintf("none of %d AllocSvr is reachable from here: %s", len(nodes), LastReason(err)), "seqctl status", elsewhere
 				break
 			}
 			if errors.Is(err, errOtherCluster) {
@@ -188,6 +201,10 @@ func (s *Survey) nodeTroubles() (all []trouble) {
 		reply := s.Replies[node.Name]
 		switch {
 		case reply == nil && !node.Drained:
+			if err := s.Errs[node.Name]; err != nil && unresolved(err) {
+				all = append(all, trouble{allocatorAway, false, fmt.Sprintf("alloc %s is not reachable from here: %s", node.Name, LastReason(err)), "seqctl status", elsewhere})
+				continue
+			}
 			all = append(all, trouble{allocatorAway, false, fmt.Sprintf("alloc %s does not answer", node.Name), start("allocsvr", node.Name),
 				"others serve its sections meanwhile; for good: seqctl drain " + node.Name})
 		case reply != nil && !reply.GetReady() && !node.Drained:

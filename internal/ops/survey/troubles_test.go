@@ -1,10 +1,12 @@
 package survey
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	pb "github.com/seqsvr/seqsvr/proto/seqsvr/v1"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -24,5 +26,20 @@ func TestARegionWithTheSameIDsIsATroubleThatNamesIt(t *testing.T) {
 	}
 	if none := regionTroubles(nil); none != nil {
 		t.Errorf("without regions: %+v", none)
+	}
+}
+
+// TestANodeWhoseNameMeansNothingHereIsNotDead has no name of the cluster resolve, as by a port-forward.
+func TestANodeWhoseNameMeansNothingHereIsNotDead(t *testing.T) {
+	s, lost := newSurvey(twoSets(t)), errors.New("dial tcp: lookup alloc-1.alloc.seqsvr.svc on 10.0.0.2:53: no such host")
+	s.Errs["alloc-1"] = lost
+	got := s.ownTroubles()
+	if len(got) != 1 || got[0].what != "none of 1 AllocSvr is reachable from here: no such host" || got[0].do != "seqctl status" || !strings.Contains(got[0].why, "from a pod") {
+		t.Errorf("of all: got %+v", got)
+	}
+	s.Cluster.Table.Nodes = append(s.Cluster.Table.Nodes, seq.Node{Name: "alloc-2"})
+	s.Replies["alloc-2"] = &pb.StatusReply{Ready: true}
+	if got = s.nodeTroubles(); len(got) != 1 || got[0].what != "alloc alloc-1 is not reachable from here: no such host" || strings.Contains(got[0].do, "systemctl") {
+		t.Errorf("of one: got %+v", got)
 	}
 }
