@@ -94,9 +94,9 @@ type Parts struct {
 	// StoreTime returns the latest time that the clocks of W stores have reached (quorum.Leases.StoreTime).
 	// If nil, the time is not known.
 	StoreTime func() (time.Time, bool)
-	// StoresFull reports whether fewer than W stores have memory for more UIDs and request ids of exact
-	// spaces (quorum.Leases.StoresFull). If nil, the stores have memory.
-	StoresFull func() bool
+	// StoreRoom returns the memory that W stores have for more UIDs and request ids of exact spaces
+	// (quorum.Leases.Room). If nil, the stores have memory.
+	StoreRoom func() quorum.Room
 	// Missing returns the names of the stores that did not answer within the lease, for people. If nil,
 	// messages do not name them.
 	Missing      func() []string
@@ -124,7 +124,7 @@ func NewAlloc(p Parts) (*Alloc, error) {
 	a.holder = &ownership.Holder{Session: a.session, Registers: p.Registers, Leases: p.Leases}
 	var err error
 	a.sections, err = section.New(section.Config{
-		Mapping: p.Mapping, Holder: a.holder, Lease: p.Lease, Losses: p.Losses, StoreTime: p.StoreTime, StoresFull: p.StoresFull, Guide: guide{a},
+		Mapping: p.Mapping, Holder: a.holder, Lease: p.Lease, Losses: p.Losses, StoreTime: p.StoreTime, StoreRoom: p.StoreRoom, Guide: guide{a},
 		Lost: func() { a.owner.Seek() }, Record: a.recordRaise, UIDMemory: p.UIDMemory,
 		Clock: p.Clock, Wall: p.Wall, Logger: p.Logger, Traces: p.Traces,
 	})

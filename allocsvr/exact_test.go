@@ -261,7 +261,7 @@ func TestStoresWithoutMemoryLetNoNewIDsIn(t *testing.T) {
 	f.until("new ids to be refused", func() bool {
 		asked++
 		_, err := n.askOnce(orders, 7, fmt.Sprint("c", asked), patient)
-		return errors.Is(err, exact.ErrFull) && strings.Contains(err.Error(), "stores")
+		return errors.Is(err, exact.ErrFull) && errors.Is(err, seq.ErrExactMemory) && strings.Contains(err.Error(), "space "+orders.Name+":") && strings.Contains(err.Error(), "store ")
 	})
 	if _, err := n.askOnce(orders, 8, "", patient); !errors.Is(err, exact.ErrFull) {
 		t.Errorf("a new UID: got %v, want %v", err, exact.ErrFull)

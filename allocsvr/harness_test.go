@@ -138,7 +138,7 @@ func (f *fleet) start(name string, expect int, file string) *node {
 		f.t.Fatal(err)
 	}
 	n.Alloc, err = NewAlloc(Parts{Name: name, Addr: name, Cluster: f.stores.Ref.Cluster, Secret: secret, Lease: f.lease, Replicas: 3, Needed: 2,
-		Mapping: f.stores.Mapping, First: first, Root: f.root, Registers: n.probes, Preempting: quorum.Preempting{Group: group}, Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, StoreTime: n.leases.StoreTime, StoresFull: n.leases.Full, Peers: loopback{f, session}, Keys: f.keys,
+		Mapping: f.stores.Mapping, First: first, Root: f.root, Registers: n.probes, Preempting: quorum.Preempting{Group: group}, Documents: group, Leases: keeper{n.leases}, Losses: n.leases.Losses, StoreTime: n.leases.StoreTime, StoreRoom: n.leases.Room, Peers: loopback{f, session}, Keys: f.keys,
 		Clock: own, Wall: time.Now, Logger: log, ExpectAllocs: expect, Weight: 100, Zone: f.zones[name]})
 	if err != nil {
 		f.t.Fatal(err)

@@ -282,6 +282,8 @@ type RenewReply struct {
 	Nonce uint64
 	// Full says that the store has no memory for more UIDs and ids of exact spaces.
 	Full bool
+	// UIDs and ids of exact spaces may still take Left bytes at the store, and Limit bytes in all. If Limit is zero, only Full is known.
+	Left, Limit uint64
 	// Time is the clock of the store, milliseconds since 1970. Zero means that it is not known.
 	Time int64
 }

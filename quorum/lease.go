@@ -112,8 +112,9 @@ type Leases struct {
 	// clock when its newest reply arrived; unheard if that is not known. Written under mu.
 	clocks [maxSlots]atomic.Int64
 
-	// full has the bits of the stores whose newest reply said RenewReply.Full. Written under mu.
-	full atomic.Uint64
+	// rooms is, for each store, the memory for exact spaces in its newest reply; nil if there is none.
+	// Written under mu.
+	rooms [maxSlots]atomic.Pointer[Room]
 
 	losses  atomic.Uint64 // see Losses; written under mu
 	routes  atomic.Uint64 // highest RenewReply.RouteVersion

@@ -130,7 +130,7 @@ func (l *Leases) renewed(s *storeLease, sent sentRenew, reply RenewReply, now ti
 		return again
 	}
 	l.heardClock(s, reply.Time, sent.at, now)
-	l.heardRoom(s, reply.Full)
+	l.heardRoom(s, reply)
 	s.ask = inquiry{}
 	restarted := fresh || s.restarted
 	s.restarted = false

@@ -62,7 +62,7 @@ func (l *Leases) Reconfigure(ref Ref, w int, stores []NamedStore) error {
 		s := newStoreLease(slot, named)
 		l.sent[slot].Store(never)
 		l.clocks[slot].Store(unheard)
-		l.full.And(^(uint64(1) << slot))
+		l.rooms[slot].Store(nil)
 		for _, h := range l.holds {
 			s.pending[h] = struct{}{}
 		}

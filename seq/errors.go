@@ -59,6 +59,10 @@ var (
 	// ErrUIDMemory: the node's memory for counters is used up by UIDs that are in use, so
 	// one without a counter gets none. It is also an ErrOverloaded. Retry later.
 	ErrUIDMemory = fmt.Errorf("%w: no memory for another uid", ErrOverloaded)
+	// ErrExactMemory: the stores or the owner have no memory for another UID or request id of an exact
+	// space. The error names the space, what is full, and its bytes. UIDs and ids that are known go on. It
+	// is also an ErrOverloaded. Retry later: ids expire.
+	ErrExactMemory = fmt.Errorf("%w: no memory for another uid or request id of an exact space", ErrOverloaded)
 	// ErrTickets: too many tickets are open, of the key or at the node. It is also an ErrOverloaded. End
 	// tickets with Done, and retry.
 	ErrTickets = fmt.Errorf("%w: too many open tickets", ErrOverloaded)

@@ -197,7 +197,8 @@ func (r *replica) renew(ctx context.Context, req quorum.RenewRequest) (quorum.Re
 	if err != nil {
 		return quorum.RenewReply{}, err
 	}
-	reply.Time, reply.Full = c.wall().UnixMilli(), c.exactRoom().full()
+	room := c.exactRoom()
+	reply.Time, reply.Full, reply.Left, reply.Limit = c.wall().UnixMilli(), room.full(), room.left(), room.most
 	c.gate.renewed(ctx, req.Session, reply.Sessions)
 	return c.witness.about(reply, c.clock.Now()), nil
 }

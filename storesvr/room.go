@@ -16,5 +16,8 @@ func (c *core) exactRoom() room {
 	return room{used: uint64(bytes), most: c.memory / 100 * exactShare}
 }
 
+// left returns how many bytes more may be taken.
+func (r room) left() uint64 { return r.most - min(r.used, r.most) }
+
 // full reports whether owners are to let no new UIDs and ids in.
 func (r room) full() bool { return r.most > 0 && r.used >= r.most }

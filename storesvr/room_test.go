@@ -15,6 +15,10 @@ func (b *bench) full() bool {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	room := b.core.exactRoom()
+	if reply.Limit != room.most || reply.Left != room.most-min(room.used, room.most) {
+		b.t.Errorf("the store tells %d bytes of %d, and has %+v", reply.Left, reply.Limit, room)
+	}
 	return reply.Full
 }
 

@@ -89,6 +89,7 @@ func TestRefusalsOfExactSpacesHaveNamesOnTheWire(t *testing.T) {
 		{fmt.Errorf("%w: first sent at 5", exact.ErrExpired), seq.ErrIDExpired, pb.ErrorCode_ERROR_CODE_ID_EXPIRED},
 		{fmt.Errorf("%w: first sent at 9", exact.ErrTime), seq.ErrSentAhead, pb.ErrorCode_ERROR_CODE_SENT_AHEAD},
 		{fmt.Errorf("%w: 9 kept", exact.ErrFull), seq.ErrOverloaded, pb.ErrorCode_ERROR_CODE_OVERLOADED},
+		{fmt.Errorf("%w: 9 kept: %w", exact.ErrFull, seq.ErrExactMemory), seq.ErrExactMemory, pb.ErrorCode_ERROR_CODE_EXACT_MEMORY},
 		{fmt.Errorf("%w: last number 9", exact.ErrSpent), seq.ErrOverflow, pb.ErrorCode_ERROR_CODE_OVERFLOW},
 		{fmt.Errorf("section 4: %w: %w", logs.ErrUnknown, context.DeadlineExceeded), seq.ErrOutcomeUnknown, pb.ErrorCode_ERROR_CODE_OUTCOME_UNKNOWN},
 		{fmt.Errorf("commit: %w", seq.ErrNoQuorum), seq.ErrNoQuorum, pb.ErrorCode_ERROR_CODE_NO_QUORUM},

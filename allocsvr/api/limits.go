@@ -26,6 +26,10 @@ const DefaultMaxStreamWaits = 1024
 // lie apart, or 100 million that lie together.
 const DefaultUIDMemory = 1 << 30
 
+// UIDMemoryShare is the default limit, in percent of the process's memory limit. Exact spaces take half as
+// much beside it, and garbage as much again.
+const UIDMemoryShare = 30
+
 // MinUIDMemory is the smallest limit on the counters of UIDs. Zero, no limit, is allowed too.
 const MinUIDMemory = 1 << 20
 

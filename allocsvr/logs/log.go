@@ -71,6 +71,14 @@ type Ticket struct {
 	log *Log
 }
 
+// full is Config.Full of the section.
+func (g *Log) full() error {
+	if g.logs.cfg.Full == nil {
+		return nil
+	}
+	return g.logs.cfg.Full(g.id)
+}
+
 // begin makes the owner from the copy that was found. Its first batch must be sent.
 func (g *Log) begin(found quorum.Outcome) error {
 	zero := found.Time - g.logs.cfg.Clock.Now().Milliseconds()
@@ -78,7 +86,7 @@ func (g *Log) begin(found quorum.Outcome) error {
 	if err != nil {
 		return err
 	}
-	owner, err := exact.NewOwner(exact.Config{Window: g.window.Milliseconds(), Bound: ahead.Milliseconds(), Full: g.logs.cfg.Full}, g.epoch, s, g.logs.now(zero, &Instant{}))
+	owner, err := exact.NewOwner(exact.Config{Window: g.window.Milliseconds(), Bound: ahead.Milliseconds(), Full: g.full}, g.epoch, s, g.logs.now(zero, &Instant{}))
 	if err != nil {
 		return err
 	}

@@ -55,10 +55,10 @@ type Config struct {
 	// Lost is called when a log ends because a store has promised the epoch by, or refuses the records of
 	// the log. The section must be given up. Lost is called without locks.
 	Lost func(id seq.SectionID, epoch, by seq.Epoch)
-	// Grow is called with the change in the bytes kept for UIDs and ids. Full returns an error if no more
-	// may be kept. Both are called with a log locked.
+	// Grow is called with the change in the bytes kept for UIDs and ids. Full returns an error if a
+	// section may keep no more. Both are called with a log locked.
 	Grow   func(bytes int64)
-	Full   func() error
+	Full   func(id seq.SectionID) error
 	Logger *slog.Logger
 	Traces *tracing.Tracer // if nil, tracing is off
 }

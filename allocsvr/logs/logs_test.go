@@ -163,7 +163,7 @@ type bench struct {
 	lost []seq.Epoch
 }
 
-func (b *bench) noRoom() error {
+func (b *bench) noRoom(seq.SectionID) error {
 	if b.full.Load() {
 		return errors.New("no memory")
 	}

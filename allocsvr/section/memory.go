@@ -2,7 +2,6 @@ package section
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -10,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -32,23 +32,35 @@ const (
 // used only if the age before does not free enough.
 var foldAges = [...]uint32{600, 60, 10}
 
-// memory measures and limits the memory of the counters of a Table and the logs of its exact sections. Safe
-// for concurrent use.
+// memory measures and limits the memory of the counters of a Table, and of the logs of its exact sections.
+// Each has a share of its own, so that neither takes the other's. Safe for concurrent use.
 //
-//	used = the sum of Section.bytes + logs
+//	used = the sum of Section.bytes
 type memory struct {
-	budget  func() uint64 // bytes; 0 means no limit
+	budget  func() uint64 // bytes of counters; 0 means no limit
 	used    atomic.Int64
-	logs    atomic.Int64  // UIDs and ids of exact sections, which cannot be folded
 	folded  atomic.Uint64 // blocks of 64 UIDs
 	refused atomic.Uint64 // requests for UIDs without a counter
+	logs    atomic.Int64  // bytes of UIDs and ids of exact sections, which cannot be folded
+	denied  atomic.Uint64 // requests for UIDs and ids that exact sections do not have
+
+	// The logs grew by logs - since after the reply of the stores that heard names.
+	heard atomic.Uint64
+	since atomic.Int64
 }
+
+// logShare bounds what UIDs and ids of exact sections may take beside the counters, in percent of the
+// counters' budget.
+const logShare = 50
 
 func unbounded() uint64 { return 0 }
 
-// Memory holds the bytes that the counters of UIDs use, and how the limit was kept.
+// Memory holds the bytes that the counters of UIDs and the logs of exact sections use, and how the limits
+// were kept.
 type Memory struct {
-	Used, Budget uint64 // a zero Budget means no limit
+	Used, Budget uint64 // of counters; a zero Budget means no limit
+	Logs, Share  uint64 // of exact sections; a zero Share means no limit
+	Denied       uint64 // requests for new UIDs and ids of exact sections
 	Folded       uint64 // blocks of 64 UIDs, since the table was made
 	Refused      uint64 // requests for UIDs without a counter, likewise
 }
@@ -57,45 +69,50 @@ type Memory struct {
 // after that failed, do not count.
 func (t *Table) Memory() Memory {
 	m := &t.memory
-	return Memory{Used: uint64(max(m.used.Load(), 0)), Budget: m.budget(), Folded: m.folded.Load(), Refused: m.refused.Load()}
+	return Memory{Used: uint64(max(m.used.Load(), 0)), Budget: m.budget(), Logs: uint64(max(m.logs.Load(), 0)), Share: m.share(), Denied: m.denied.Load(), Folded: m.folded.Load(), Refused: m.refused.Load()}
 }
 
-// above reports whether so many percent of the budget are used.
-func (m *memory) above(percent uint64) bool { return m.exceeds(m.used.Load(), percent) }
-
-// countersAbove reports whether counters alone use so many percent of the budget: to fold them
-// makes no room for what logs take, and skips numbers.
-func (m *memory) countersAbove(percent uint64) bool {
-	return m.exceeds(m.used.Load()-m.logs.Load(), percent)
-}
-
-func (m *memory) exceeds(used int64, percent uint64) bool {
+// above reports whether the counters use so many percent of the budget.
+func (m *memory) above(percent uint64) bool {
 	budget := m.budget()
-	return budget > 0 && uint64(max(used, 0))/percent >= budget/100
+	return budget > 0 && uint64(max(m.used.Load(), 0))/percent >= budget/100
 }
 
-// Why no more UIDs and ids of exact spaces may be kept.
-var (
-	errMemoryFull = errors.New("uid-memory of the allocator is used up")
-	errStoresFull = errors.New("fewer than W stores have memory for more")
-)
+// share returns the limit on the logs of exact sections, zero for none.
+func (m *memory) share() uint64 { return m.budget() / 100 * logShare }
 
-// full returns why the logs may keep no more, nil if they may.
-func (m *memory) full(stores func() bool) error {
-	switch {
-	case m.above(allUsed):
-		return errMemoryFull
-	case stores != nil && stores():
-		return errStoresFull
+// full returns why the logs of a space may keep no more, nil if they may. stores returns the memory of the
+// stores.
+func (m *memory) full(space *seq.Space, stores func() quorum.Room) error {
+	err := m.logsFull(stores)
+	if err != nil {
+		m.denied.Add(1)
+		err = fmt.Errorf("space %s: %w", space.Name, err)
+	}
+	return err
+}
+
+func (m *memory) logsFull(stores func() quorum.Room) error {
+	logs := m.logs.Load()
+	if share := m.share(); share > 0 && uint64(max(logs, 0)) >= share {
+		return fmt.Errorf("%w: at this AllocSvr they take %d bytes of the %d beside uid-memory", seq.ErrExactMemory, logs, share)
+	}
+	if stores == nil {
+		return nil
+	}
+	room := stores()
+	if m.heard.Load() != room.Heard {
+		m.heard.Store(room.Heard)
+		m.since.Store(logs)
+	}
+	if grown := uint64(max(logs-m.since.Load(), 0)); room.Left <= grown {
+		return fmt.Errorf("%w: fewer than W stores have any; store %s has %d bytes left of %d", seq.ErrExactMemory, room.Store, room.Left, room.Limit)
 	}
 	return nil
 }
 
 // growLogs takes in by how much the logs have grown.
-func (m *memory) growLogs(bytes int64) {
-	m.logs.Add(bytes)
-	m.used.Add(bytes)
-}
+func (m *memory) growLogs(bytes int64) { m.logs.Add(bytes) }
 
 // weigh takes in what the table takes now. Needs c.mu.
 func (c *Section) weigh() {
@@ -144,7 +161,7 @@ func (f *folding) keepWithin(ctx context.Context) {
 
 // look folds if it is time to, and says when to look again.
 func (f *folding) look() (pause time.Duration) {
-	if !f.memory.countersAbove(foldFrom) {
+	if !f.memory.above(foldFrom) {
 		return foldLook
 	}
 	begun, before := time.Now(), f.memory.folded.Load()
@@ -153,7 +170,7 @@ func (f *folding) look() (pause time.Duration) {
 		f.log.Info("cold counters folded", "blocks", n, "bytes_left", f.memory.used.Load(), "took", time.Since(begun).Round(time.Microsecond))
 		debug.FreeOSMemory() // else it would be kept for a flood that may not come again
 	}
-	if f.memory.countersAbove(foldUntil) {
+	if f.memory.above(foldUntil) {
 		return max(foldLook, foldRest*time.Since(begun))
 	}
 	return foldLook
@@ -171,7 +188,7 @@ func (f *folding) fold(now uint32) {
 		for rise := uint64(1); rise < math.MaxUint64; {
 			next := uint64(math.MaxUint64)
 			for n := f.Len(); n > 0; n-- {
-				if !f.memory.countersAbove(foldUntil) {
+				if !f.memory.above(foldUntil) {
 					return
 				}
 				next = min(next, f.Section(seq.SectionID(f.at)).fold(now-age, rise))

@@ -2,12 +2,15 @@ package section
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/seqsvr/seqsvr/allocsvr/ownership/ownershiptest"
 	"github.com/seqsvr/seqsvr/internal/base/counters"
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -268,10 +271,48 @@ func TestIDsOfExactSpacesFoldNoCounters(t *testing.T) {
 		b.now += 1000 // all are cold
 		b.folding.look()
 	}
-	if m := b.Memory(); m.Folded != 0 || m.Used < 5<<20 {
+	if m := b.Memory(); m.Folded != 0 || m.Logs != 5<<20 {
 		t.Errorf("got %+v, want nothing folded", m)
 	}
-	if _, faults := b.takeAll(1<<40 + 7); !errors.Is(faults[0], seq.ErrUIDMemory) {
-		t.Errorf("another UID: got %v, want %v", faults[0], seq.ErrUIDMemory)
+	if _, faults := b.takeAll(1<<40 + 7); len(faults) > 0 {
+		t.Errorf("another UID: got %v", faults)
 	}
+}
+
+// Neither the memory of an owner nor the memory of the stores is overrun before a reply says so.
+func TestExactSectionsStayWithinTheirShareAndWhatTheStoresHaveLeft(t *testing.T) {
+	m, space := &memory{budget: func() uint64 { return 10_000 }}, &seq.Space{Name: "orders"}
+	room := quorum.Room{Store: "store-2", Left: 1000, Limit: 9000, Heard: 1}
+	refused := func(want ...string) {
+		t.Helper()
+		err := m.full(space, func() quorum.Room { return room })
+		if (err != nil) != (len(want) > 0) || err != nil && !errors.Is(err, seq.ErrExactMemory) {
+			t.Fatalf("got %v, want %q", err, want)
+		}
+		for _, text := range want {
+			if !strings.Contains(err.Error(), text) {
+				t.Errorf("got %q, want %q in it", err, text)
+			}
+		}
+	}
+	refused()
+	m.growLogs(999)
+	refused()
+	m.growLogs(1)
+	refused("space orders", "store store-2 has 1000 bytes left of 9000")
+	room.Heard++ // the reply does not count them yet, or others left
+	refused()
+	room.Left, room.Heard = 0, 3
+	refused("store-2 has 0 bytes")
+	room.Left, room.Heard = math.MaxUint64, 4
+	refused()
+	m.growLogs(4000)
+	refused("space orders", "5000 bytes of the 5000 beside uid-memory")
+	if m.growLogs(-1); m.denied.Load() != 3 || m.above(1) {
+		t.Errorf("%d refusals are counted, and logs fill counters: %v", m.denied.Load(), m.above(1))
+	}
+	refused()
+	m.budget = unbounded
+	m.growLogs(1 << 40)
+	refused()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/seqsvr/seqsvr/internal/base/clock"
 	"github.com/seqsvr/seqsvr/internal/base/counters"
 	"github.com/seqsvr/seqsvr/internal/process/tracing"
+	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
 
@@ -45,10 +46,10 @@ type Config struct {
 	Losses func() uint64
 	// StoreTime is logs.Config.StoreTime, for sections of exact spaces.
 	StoreTime func() (time.Time, bool)
-	// StoresFull reports whether fewer than W stores have memory for more UIDs and ids of exact spaces. If
-	// nil, the stores have memory.
-	StoresFull func() bool
-	Guide      Redirector
+	// StoreRoom returns the memory that W stores have for more UIDs and ids of exact spaces
+	// (quorum.Leases.Room). If nil, the stores have memory.
+	StoreRoom func() quorum.Room
+	Guide     Redirector
 	// Lost is called when another session has acquired a section. It must not block.
 	Lost func()
 	// Record writes a raise that is about to be forced to the log of events.
@@ -112,7 +113,7 @@ func New(cfg Config) (*Table, error) {
 		Stores: t.holder.Registers, Session: t.holder.Session, Clock: t.clock, StoreTime: cfg.StoreTime,
 		Began: t.begun,
 		Lost:  func(id seq.SectionID, epoch, by seq.Epoch) { t.lose(t.Section(id), epoch, by) },
-		Grow:  t.memory.growLogs, Full: func() error { return t.memory.full(cfg.StoresFull) },
+		Grow:  t.memory.growLogs, Full: func(id seq.SectionID) error { return t.memory.full(t.Section(id).space, cfg.StoreRoom) },
 		Logger: t.log, Traces: t.traces,
 	})
 	t.logged = logged{find: t.logOf, record: t.record}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seqsvr/seqsvr/allocsvr"
+	"github.com/seqsvr/seqsvr/allocsvr/api"
 	"github.com/seqsvr/seqsvr/allocsvr/globalid/audit"
 	"github.com/seqsvr/seqsvr/internal/etcd/etcdclient"
 	"github.com/seqsvr/seqsvr/internal/process/daemon"
@@ -59,7 +60,7 @@ func flags() (*pflag.FlagSet, *options) {
 	fs.IntVar(&o.ExpectAllocs, "expect-allocs", o.ExpectAllocs, "how many AllocSvr a new cluster waits for before it places sections")
 	fs.IntVar(&o.MaxInWork, "max-in-work", o.MaxInWork, "`keys` of calls in work, each call counting 64 more, beyond which calls are refused as overloaded; at least 10,064; changes at SIGHUP")
 	fs.IntVar(&o.MaxStreamWaits, "max-stream-waits", o.MaxStreamWaits, "`calls` of one stream that may wait, beyond which they are refused likewise; changes at SIGHUP")
-	fs.Uint64Var(&o.UIDMemory, "uid-memory", o.UIDMemory, "`bytes` that the counters of UIDs may take; from 60 % on, those not taken from for long are dropped, which skips numbers, and beyond all of it UIDs without a counter are refused; at least 1048576; 0: any number; changes at SIGHUP")
+	fs.Uint64Var(&o.UIDMemory, "uid-memory", o.UIDMemory, "`bytes` that the counters of UIDs may take; from 60 % on, those not taken from for long are dropped, which skips numbers, and beyond all of it UIDs without a counter are refused; at least 1048576; 0: any number; UIDs and ids of exact spaces may take half as much beside it; if not given, 30 % of --memory, and at most 1 GiB of a machine without a limit; changes at SIGHUP")
 	fs.StringVar(&o.resp.RESPListen, "resp", "", "`address` for clients of Redis, host:port: what they ask of sections of others is forwarded; needs --auth off; empty: none")
 	fs.StringVar(&o.GossipListen, "gossip-listen", "", "membership `address`, host:port; empty: no membership")
 	fs.StringSliceVar(&o.GossipJoin, "gossip-join", nil, "membership `addresses` of other nodes; empty: none, others join this one")
@@ -75,6 +76,9 @@ func load(args []string, env func(string) (string, bool), stderr io.Writer) (*op
 	_, o := flags()
 	if err := o.Load(args, env, stderr); err != nil {
 		return nil, err
+	}
+	if err := o.shareMemory(); err != nil {
+		return nil, daemon.Usage(err)
 	}
 	o.Namespaces = lines(o.Namespaces)
 	if err := o.OpenAuth(auth.Identity{Cluster: o.ClusterID, Role: auth.Alloc, Name: o.Name}); err != nil {
@@ -97,6 +101,22 @@ func load(args []string, env func(string) (string, bool), stderr io.Writer) (*op
 		return nil, err
 	}
 	return o, daemon.Usage(o.Validate())
+}
+
+// shareMemory gives uid-memory its share of the memory limit, if it is not given. Error: seq.ErrBadArgument
+// for a uid-memory that is above the limit.
+func (o *options) shareMemory() error {
+	flag := o.fs.Lookup("uid-memory")
+	share := o.Memory.Bytes / 100 * api.UIDMemoryShare
+	switch {
+	case o.Memory.Bytes == 0:
+		return nil
+	case !flag.Changed && (o.Memory.Given || share < o.UIDMemory):
+		return flag.Value.Set(strconv.FormatUint(share, 10))
+	case flag.Changed && o.UIDMemory > o.Memory.Bytes:
+		return fmt.Errorf("%w: uid-memory %d, expected at most the %d bytes that the process may take (%s)", seq.ErrBadArgument, o.UIDMemory, o.Memory.Bytes, o.Memory.From)
+	}
+	return nil
 }
 
 // secretEnv names the variable in which the supervising parent gives its child the secret of the session.

@@ -65,6 +65,19 @@ func TestNamespacesInTheEnvironmentStandOneALine(t *testing.T) {
 	}
 }
 
+func TestTheMemoryOfUIDsIsAShare(t *testing.T) {
+	args := []string{"--name", "x", "--stores", "s:1", "--memory", "100000000"}
+	for _, row := range []struct {
+		more []string
+		want uint64
+	}{{nil, 30_000_000}, {[]string{"--uid-memory", "2000000"}, 2_000_000}, {[]string{"--uid-memory", "0"}, 0}} {
+		o, err := load(append(args, row.more...), nil, io.Discard)
+		if err != nil || o.UIDMemory != row.want {
+			t.Errorf("%v: got %d, %v, want %d", row.more, o.UIDMemory, err, row.want)
+		}
+	}
+}
+
 func TestASessionIsTakenFromTheParent(t *testing.T) {
 	secret := seq.NewSecret("")
 	text, _ := secret.MarshalText()
@@ -121,6 +134,8 @@ func TestAWrongCallIsAUsageErrorThatNamesWhatIsWrong(t *testing.T) {
 		{"a lease too long", with("--lease", "1m"), "1m0s"},
 		{"no weight", with("--weight", "0"), "weight"},
 		{"hardly any memory for uids", with("--uid-memory", "1000"), "1000 bytes"},
+		{"uids above all memory", with("--memory", "67108864", "--uid-memory", "67108865"), "67108864 bytes that the process may take (--memory)"},
+		{"less memory than a start needs", with("--memory", "67108863"), "at least 67108864"},
 		{"an unknown flag", with("--colour"), "colour"},
 		{"an argument", with("serve"), "flags only"},
 		{"a dash", with("--"), "flags only"},

@@ -62,7 +62,7 @@ func runServe(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 
 func (o *serveOptions) serve(ctx context.Context) error {
 	return o.Serve(ctx, "storesvr", func() (daemon.Service, error) {
-		o.Config.Traces, o.Config.Memory = o.Common.Traces, daemon.MemoryLimit()
+		o.Config.Traces, o.Config.Memory = o.Common.Traces, o.Common.Memory.Bytes
 		store, err := storesvr.New(o.Config)
 		if err != nil {
 			return nil, usageOf(err)

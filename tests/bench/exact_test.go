@@ -66,7 +66,7 @@ func own(b testing.TB, group *quorum.Group, round uint64, do func([]*logs.Log)) 
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	l := logs.New(logs.Config{Stores: group, Session: session, Clock: clock.Boot(), Lost: func(seq.SectionID, seq.Epoch, seq.Epoch) {},
-		Grow: func(int64) {}, Full: func() error { return nil }, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		Grow: func(int64) {}, Full: func(seq.SectionID) error { return nil }, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

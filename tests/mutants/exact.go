@@ -31,9 +31,19 @@ var exactMutants = []mutant{
 	{rule: "exact-checks", name: "a record is checked against the first use of its id", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{
 		{"		*b.ofRequest(request{r.UID, r.ID}) = int32(len(records))\n", "		if x := b.ofRequest(request{r.UID, r.ID}); *x == 0 {\n			*x = int32(len(records))\n		}\n"}}},
 	{rule: "exact-room", name: "one store without memory stops new ids", file: "quorum/room.go", in: []string{"quorum"}, edits: []edit{
-		{"> c.n-c.w\n", "> 0\n"}}},
-	{rule: "exact-room", name: "a store that has room again is full", file: "quorum/room.go", in: []string{"quorum"}, edits: []edit{
-		{"		l.full.And(^s.bit())\n", ""}}},
+		{"max(min(c.w, n)-1, 0)", "n-1"}}},
+	{rule: "exact-room", name: "a removed store's room counts for the next in its place", file: "quorum/voters.go", in: []string{"quorum"}, edits: []edit{
+		{"		l.rooms[slot].Store(nil)\n", ""}}},
+	{rule: "exact-room", name: "exact sections have no share", file: "allocsvr/section/memory.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"share > 0 && uint64(max(logs, 0)) >= share", "false"}}},
+	{rule: "exact-room", name: "an owner fills the stores between two replies", file: "allocsvr/section/memory.go", in: []string{"allocsvr/section"}, edits: []edit{
+		{"room.Left <= grown", "room.Left <= 0*grown"}}},
+	{rule: "exact-room", name: "a reply does not say what is left", file: "storesvr/replica.go", in: []string{"storesvr"}, edits: []edit{
+		{"room.full(), room.left(), room.most\n", "room.full(), room.most, room.most\n"}}},
+	{rule: "exact-room", name: "a memory above the cgroup is taken", file: "internal/process/daemon/memory.go", in: []string{"internal/process/daemon"}, edits: []edit{
+		{"case cgroup > 0 && flag > cgroup:", "case false:"}}},
+	{rule: "exact-room", name: "uid-memory is no share", file: "cmd/allocsvr/flags.go", in: []string{"cmd/allocsvr"}, edits: []edit{
+		{"case !flag.Changed && (", "case false && ("}}},
 	{rule: "exact-room", name: "a store tells of no limit", file: "storesvr/room.go", in: []string{"storesvr"}, edits: []edit{
 		{"return r.most > 0 && r.used >= r.most }", "return false }"}}},
 	{rule: "exact-room", name: "ids do not count", file: "exact/state.go", in: []string{"exact", "storesvr"}, edits: []edit{

@@ -35,7 +35,7 @@ var memoryMutants = []mutant{
 	{
 		rule: "folds-spare-uids-in-use", name: "what exact sections take is folded for",
 		file:  "allocsvr/section/memory.go",
-		edits: []edit{{old: "	return m.exceeds(m.used.Load()-m.logs.Load(), percent)\n", new: "	return m.exceeds(m.used.Load(), percent)\n"}},
+		edits: []edit{{old: "uint64(max(m.used.Load(), 0))/percent", new: "uint64(max(m.used.Load()+m.logs.Load(), 0))/percent"}},
 		in:    []string{"allocsvr/section"},
 	},
 	{

@@ -21,7 +21,7 @@ var variables = variablesOf(`
 	datacenter-id etcd etcd-ca etcd-cert etcd-key etcd-min-version etcd-password-file etcd-prefix etcd-user expect-allocs
 	gossip-join gossip-keys-file gossip-listen gossip-profile http http-hosts http-max-body id-audit id-audit-bytes id-audit-files
 	ids-fallback ids-fallback-after ids-fallback-window if-missing join key-hash leaf learner lease listen log-format log-level
-	max-in-work max-jump max-lease max-step max-stream-waits members mode name namespaces near-full pid-file policy pprof
+	max-in-work max-jump max-lease max-step max-stream-waits members memory mode name namespaces near-full pid-file policy pprof
 	r regions regions-ca regions-token-file resp resp-max-conns resp-max-pipeline sections space step stores supervise
 	timeout tls-ca tls-cert tls-key tls-plaintext trace-ca trace-endpoint trace-sample uid-memory unready-after w weight
 	suspect-after tickets window worker-id worker-window zone zones

@@ -27,11 +27,14 @@ import (
 type Common struct {
 	Admin     string // host:port of /metrics, /livez and /readyz; if empty, they are off
 	Pprof     bool   // serve profiles there too
+	Memory    Memory // set by Open
 	LogLevel  string // debug, info, warn or error
 	LogFormat string // text or json
 
 	TLSFiles rpc.TLSFiles // of all listeners but admin's, and of connections to others
 	TLS      *rpc.TLS     // set by Open; nil means plaintext
+
+	memoryFlag uint64
 
 	authMode, policyFile, plaintext string
 	Guard                           *auth.Guard // set by OpenAuth; nil with --auth off
@@ -70,6 +73,7 @@ func (c *Common) Flags(fs *pflag.FlagSet, admin string) {
 	fs.StringVar(&c.TLSFiles.Cert, "tls-cert", "", "PEM `file` of this process's certificate chain, for what it listens on and connects to; read again when it changes; empty: plaintext")
 	fs.StringVar(&c.TLSFiles.Key, "tls-key", "", "PEM `file` of the certificate's key; required with --tls-cert")
 	fs.StringVar(&c.TLSFiles.CA, "tls-ca", "", "PEM `file` of the CAs that the other side's certificates must be signed by; empty: the system's, and clients are asked for none")
+	fs.Uint64Var(&c.memoryFlag, "memory", 0, "`bytes` that this process may take, at least 67108864: the runtime keeps within nine tenths of it, and what callers can fill has shares of it; 0: the limit of the cgroup, else the machine's memory")
 	c.authFlags(fs)
 	c.keysFlags(fs)
 	c.traceFlags(fs)
@@ -124,6 +128,9 @@ func (c *Common) Open(w io.Writer) (err error) {
 			return Usage(fmt.Errorf("admin address %w", err))
 		}
 	}
+	if err := c.openMemory(); err != nil {
+		return err
+	}
 	c.output, _ = w.(*Output)
 	if c.Logger, c.level, err = NewLogger(w, c.LogLevel, c.LogFormat); err != nil {
 		return err
@@ -158,6 +165,7 @@ func (c *Common) Serve(ctx context.Context, name string, start func() (Service, 
 			return fmt.Errorf("listen for admin (--admin): %w", err)
 		}
 	}
+	c.boundRuntime()
 	signals, unheard := c.hangups()
 	defer unheard()
 	flush, err := c.startTraces(name)

@@ -1,8 +1,12 @@
 package daemon
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/seqsvr/seqsvr/seq"
 )
 
 func TestTheMemoryLimitIsTheLeastOfAllCgroups(t *testing.T) {
@@ -28,6 +32,45 @@ func TestTheMemoryLimitIsTheLeastOfAllCgroups(t *testing.T) {
 		}
 		if got := cgroupLimit(root); got != row.want {
 			t.Errorf("%s: got %d, want %d", name, got, row.want)
+		}
+	}
+}
+
+func TestTheMemoryOfAProcess(t *testing.T) {
+	none := map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n", "proc/meminfo": "MemFree: 1 kB\n" + "MemTotal:     262144 kB\n"}
+	bound := map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "134217728\n", "proc/meminfo": "MemTotal:     262144 kB\n"}
+	for name, row := range map[string]struct {
+		flag, runtime uint64
+		files         map[string]string
+		want          uint64
+		from, err     string
+		given         bool
+	}{
+		"the flag":                      {flag: 64 << 20, files: bound, want: 64 << 20, from: "--memory", given: true},
+		"the cgroup":                    {files: bound, want: 128 << 20, from: "cgroup", given: true},
+		"the runtime's, below":          {runtime: 100 << 20, files: bound, want: 100 << 20, from: "GOMEMLIMIT", given: true},
+		"the runtime's, above":          {runtime: 200 << 20, files: bound, want: 128 << 20, from: "cgroup", given: true},
+		"the runtime's alone":           {runtime: 200 << 20, files: none, want: 200 << 20, from: "GOMEMLIMIT", given: true},
+		"a cgroup without a limit":      {files: none, want: 256 << 20, from: "no cgroup has a limit"},
+		"no Linux":                      {from: "nowhere"},
+		"too little":                    {flag: 64<<20 - 1, files: none, err: "expected at least 67108864 bytes"},
+		"above the machine":             {flag: 256<<20 + 1, files: none, err: "at most 268435456 bytes, the memory of the machine"},
+		"above the cgroup":              {flag: 128<<20 + 1, files: bound, err: "at most 134217728 bytes, the limit of the cgroup"},
+		"a machine that cannot be read": {files: map[string]string{"proc/meminfo": "MemTotal: much\n"}, from: "nowhere"},
+	} {
+		root := fstest.MapFS{}
+		for path, text := range row.files {
+			root[path] = &fstest.MapFile{Data: []byte(text)}
+		}
+		got, err := memoryOf(row.flag, row.runtime, root)
+		if row.err != "" {
+			if !errors.Is(err, seq.ErrBadArgument) || !strings.Contains(err.Error(), row.err) {
+				t.Errorf("%s: got %v, want %q", name, err, row.err)
+			}
+			continue
+		}
+		if err != nil || got.Bytes != row.want || !strings.Contains(got.From, row.from) || got.Given != row.given {
+			t.Errorf("%s: got %+v, %v, want %d from %q", name, got, err, row.want, row.from)
 		}
 	}
 }

@@ -73,6 +73,7 @@ var pairs = []struct {
 	{pb.ErrorCode_ERROR_CODE_UID_MEMORY, codes.ResourceExhausted, seq.ErrUIDMemory},     // likewise
 	{pb.ErrorCode_ERROR_CODE_TOO_MANY_TICKETS, codes.ResourceExhausted, seq.ErrTickets}, // likewise
 	{pb.ErrorCode_ERROR_CODE_TOO_MANY_WATCHES, codes.ResourceExhausted, seq.ErrWatches}, // likewise
+	{pb.ErrorCode_ERROR_CODE_EXACT_MEMORY, codes.ResourceExhausted, seq.ErrExactMemory}, // likewise
 	{pb.ErrorCode_ERROR_CODE_OVERLOADED, codes.ResourceExhausted, seq.ErrOverloaded},
 	{pb.ErrorCode_ERROR_CODE_SHUTTING_DOWN, codes.Unavailable, seq.ErrShuttingDown},
 	{pb.ErrorCode_ERROR_CODE_NO_ROUTE, codes.Unavailable, seq.ErrNoRoute},

@@ -248,7 +248,7 @@ func (r *Refused) NoteError(err error, address string) {
 	if r == nil || err == nil {
 		return
 	}
-	if errors.Is(err, seq.ErrTickUsedUp) || errors.Is(err, seq.ErrUIDMemory) { // they wrap seq.ErrOverloaded
+	if errors.Is(err, seq.ErrTickUsedUp) || errors.Is(err, seq.ErrUIDMemory) || errors.Is(err, seq.ErrExactMemory) { // they wrap seq.ErrOverloaded
 		return
 	}
 	for _, row := range reasons {

@@ -33,7 +33,7 @@ func TestRefusalsAreCountedByReasonAndHost(t *testing.T) {
 	for err, reason := range map[error]Reason{
 		seq.ErrUnauthenticated: RefusedUnauthenticated, seq.ErrForbidden: RefusedForbidden, seq.ErrQuota: RefusedQuota, seq.ErrOverloaded: RefusedOverloaded,
 		ErrUnread: RefusedUnread, seq.ErrForeignCluster: RefusedForeign, seq.ErrJump: RefusedRaise, seq.ErrWorkersExhausted: RefusedWorkers,
-		seq.ErrTickUsedUp: "", seq.ErrUIDMemory: "", seq.ErrNoQuorum: "", nil: "",
+		seq.ErrTickUsedUp: "", seq.ErrUIDMemory: "", seq.ErrExactMemory: "", seq.ErrNoQuorum: "", nil: "",
 	} {
 		of := NewRefused(nil)
 		of.NoteError(fmt.Errorf("wrapped: %w", err), "h:1")

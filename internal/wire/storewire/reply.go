@@ -89,7 +89,7 @@ func RenewReplyToProto(r quorum.RenewReply) *pb.RenewReply {
 			return &pb.SessionInfo{Session: uint64(s.Session), Name: s.Name, Addr: s.Addr, RemainingUs: micros(s.Remaining), Attached: s.Attached, Protocol: uint32(s.Protocol)}
 		}),
 		RouteVersion: r.RouteVersion, Commits: r.Commits, Seal: sealToProto(r.Seal), Start: r.Start, StartSeal: sealToProto(r.StartSeal), Nonce: r.Nonce, Remembered: claimsToProto(r.Remembered),
-		TimeMs: r.Time, ExactFull: r.Full,
+		TimeMs: r.Time, ExactFull: r.Full, ExactLeft: r.Left, ExactLimit: r.Limit,
 	}
 }
 
@@ -99,7 +99,7 @@ func RenewReplyFromProto(r *pb.RenewReply) quorum.RenewReply {
 		UUID: r.GetStoreUuid(), BootCount: r.GetBootCount(), Reset: r.GetReset_(),
 		Lost: leasesFromProto(r.GetLost()), Refused: leasesFromProto(r.GetRefused()),
 		RouteVersion: r.GetRouteVersion(), Commits: r.GetCommits(), Seal: sealFromProto(r.GetSeal()), Start: r.GetStart(), StartSeal: sealFromProto(r.GetStartSeal()), Nonce: r.GetNonce(),
-		Remembered: ClaimsFromProto(r.GetRemembered()), Time: r.GetTimeMs(), Full: r.GetExactFull(),
+		Remembered: ClaimsFromProto(r.GetRemembered()), Time: r.GetTimeMs(), Full: r.GetExactFull(), Left: r.GetExactLeft(), Limit: r.GetExactLimit(),
 		Sessions: convert(r.GetSessions(), func(s *pb.SessionInfo) quorum.SessionInfo {
 			return quorum.SessionInfo{Session: seq.Session(s.GetSession()), Name: s.GetName(), Addr: s.GetAddr(),
 				Remaining: duration(s.GetRemainingUs()), Attached: s.GetAttached(), Protocol: int(s.GetProtocol())}

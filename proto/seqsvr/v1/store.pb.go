@@ -3129,8 +3129,12 @@ type RenewReply struct {
 	Nonce uint64 `protobuf:"fixed64,11,opt,name=nonce,proto3" json:"nonce,omitempty"`
 	// The store's clock, milliseconds since 1970. Zero means that it is not known, or a build
 	// of before.
-	TimeMs        int64 `protobuf:"varint,21,opt,name=time_ms,json=timeMs,proto3" json:"time_ms,omitempty"`
-	ExactFull     bool  `protobuf:"varint,22,opt,name=exact_full,json=exactFull,proto3" json:"exact_full,omitempty"` // the store has no memory for more UIDs and ids of exact spaces
+	TimeMs    int64 `protobuf:"varint,21,opt,name=time_ms,json=timeMs,proto3" json:"time_ms,omitempty"`
+	ExactFull bool  `protobuf:"varint,22,opt,name=exact_full,json=exactFull,proto3" json:"exact_full,omitempty"` // the store has no memory for more UIDs and ids of exact spaces
+	// The bytes that UIDs and ids of exact spaces may still take, and may take in all. An
+	// exact_limit of zero means that the store knows no limit, or a build of before.
+	ExactLeft     uint64 `protobuf:"varint,23,opt,name=exact_left,json=exactLeft,proto3" json:"exact_left,omitempty"`
+	ExactLimit    uint64 `protobuf:"varint,24,opt,name=exact_limit,json=exactLimit,proto3" json:"exact_limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3268,6 +3272,20 @@ func (x *RenewReply) GetExactFull() bool {
 		return x.ExactFull
 	}
 	return false
+}
+
+func (x *RenewReply) GetExactLeft() uint64 {
+	if x != nil {
+		return x.ExactLeft
+	}
+	return 0
+}
+
+func (x *RenewReply) GetExactLimit() uint64 {
+	if x != nil {
+		return x.ExactLimit
+	}
+	return 0
 }
 
 type ReleaseRequest struct {
@@ -3711,7 +3729,7 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x04addr\x18\x03 \x01(\tR\x04addr\x12!\n" +
 	"\fremaining_us\x18\x04 \x01(\x04R\vremainingUs\x12\x1a\n" +
 	"\battached\x18\x05 \x01(\rR\battached\x12\x1a\n" +
-	"\bprotocol\x18\t \x01(\rR\bprotocol\"\xfb\x03\n" +
+	"\bprotocol\x18\t \x01(\rR\bprotocol\"\xbb\x04\n" +
 	"\n" +
 	"RenewReply\x12\x1d\n" +
 	"\n" +
@@ -3735,7 +3753,11 @@ const file_seqsvr_v1_store_proto_rawDesc = "" +
 	"\x05nonce\x18\v \x01(\x06R\x05nonce\x12\x17\n" +
 	"\atime_ms\x18\x15 \x01(\x03R\x06timeMs\x12\x1d\n" +
 	"\n" +
-	"exact_full\x18\x16 \x01(\bR\texactFull\"\x8f\x02\n" +
+	"exact_full\x18\x16 \x01(\bR\texactFull\x12\x1d\n" +
+	"\n" +
+	"exact_left\x18\x17 \x01(\x04R\texactLeft\x12\x1f\n" +
+	"\vexact_limit\x18\x18 \x01(\x04R\n" +
+	"exactLimit\"\x8f\x02\n" +
 	"\x0eReleaseRequest\x12 \n" +
 	"\x03ref\x18\x01 \x01(\v2\x0e.seqsvr.v1.RefR\x03ref\x12\x18\n" +
 	"\asession\x18\x02 \x01(\x06R\asession\x12*\n" +
