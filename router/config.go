@@ -53,7 +53,8 @@ type Config struct {
 	// AttemptTimeout is the time after which the router gives up on a silent AllocSvr. Zero means
 	// the SDK's 500 ms.
 	AttemptTimeout time.Duration
-	// SuspectAfter is that of client.Config, for the calls to AllocSvr. Zero means that standbys are not asked.
+	// SuspectAfter is the silence of an AllocSvr after which the router asks its standbys too, as in client.Config.
+	// Zero means that it does not.
 	SuspectAfter time.Duration
 	// MaxInWork bounds the unanswered calls of all fronts, in keys. A call weighs gate.CallCost and
 	// its keys. Further calls end with seq.ErrOverloaded. The least value is gate.MinInWork. Zero means
