@@ -8,7 +8,7 @@ DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 VERPKG  := github.com/seqsvr/seqsvr/internal/base/version
 LDFLAGS := -s -w -X $(VERPKG).Version=$(VERSION) -X $(VERPKG).Commit=$(COMMIT) -X $(VERPKG).Date=$(DATE)
 
-.PHONY: help build run test e2e console race lint proto proto-check bench fuzz images drills kill-all robust soak sim mutants mutate model clean
+.PHONY: help build run test e2e console race lint proto proto-check bench clients fuzz images drills kill-all robust soak sim mutants mutate model clean
 
 help: ## what there is to make
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ proto-check: proto ## fails if the generated code is not what is committed
 bench: build ## this tree beside what else is installed, into docs/benchmarks.md, or AGAINST=revision; wants a quiet machine (BENCH_SECONDS, BENCH_RUNS, BENCH_IDLE, BENCH_ONLY)
 	go -C tests/e2e build -o $(CURDIR)/bin/ ./bench
 	./bin/bench -root . $(if $(AGAINST),-against $(AGAINST))
+
+clients: ## the libraries of clients/ as packages, into bin/clients; skips a language that is missing
+	@bash clients/build.sh bin/clients
 
 FUZZ ?= 20000x
 fuzz: ## every fuzz target for FUZZ executions

@@ -126,6 +126,16 @@ func (a admitted) Open(ctx context.Context, key client.Key, n uint32, opts ...cl
 	return a.Client.Open(ctx, key, n, opts...)
 }
 
+// Raise implements line.Numbers.
+func (a admitted) Raise(ctx context.Context, key client.Key, floor seq.Seq, opts ...client.RaiseOption) (seq.Seq, error) {
+	place, err := a.door.one(ctx, key.Space, key.Place(), "")
+	if err != nil {
+		return 0, err
+	}
+	defer place.Leave()
+	return a.Client.Raise(ctx, key, floor, opts...)
+}
+
 // Done implements line.Numbers.
 func (a admitted) Done(ctx context.Context, key client.Key, first seq.Seq, ticket uint64, cancelled bool) error {
 	place, err := a.door.one(ctx, key.Space, key.Place(), "")

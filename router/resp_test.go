@@ -45,7 +45,7 @@ func TestRedisCLIWorksUnchanged(t *testing.T) {
 	r := start(t, router.Config{Allocs: cluster.Addrs(), RESPListen: "127.0.0.1:0", Timeout: time.Minute, AttemptTimeout: 30 * time.Second})
 	script := "incr seq:42\nincrby seq:42 10\nget seq:42\nget seq:43\nmget seq:42 seq:43\nincr tag:orders\nincrby tag:orders 2\nset seq:42 1\nping\n"
 	want := "1\n11\n11\n\n11\n\n1\n3\nERR unknown command 'set', with args beginning with: 'seq:42' '1' ; known are auth, client, cluster, command, config, " +
-		"discard, echo, exec, get, hello, incr, incrby, info, mget, multi, ping, quit, select, seq.cancel, seq.done, seq.lookup, seq.mark, seq.next, seq.open, seq.wait, unwatch, watch\n\nPONG\n"
+		"discard, echo, exec, get, hello, incr, incrby, info, mget, multi, ping, quit, select, seq.cancel, seq.done, seq.lookup, seq.mark, seq.next, seq.open, seq.raise, seq.wait, unwatch, watch\n\nPONG\n"
 	if got := redisTool(t, "redis-cli", r, script); got != want {
 		t.Errorf("script: (-want +got)\n%s", cmp.Diff(want, got))
 	}

@@ -56,6 +56,9 @@ func (c *Conn) Authorize(o *Op) {
 	case Done:
 		method, demand.Kind, demand.Name = pb.Sequence_Done_FullMethodName, auth.Space, auth.SpaceName(o.Key.Space)
 		demand.Keys = 0 // Open was charged
+	case Raise:
+		method = pb.Sequence_Raise_FullMethodName
+		demand = auth.Demand{Kind: auth.Space, Name: auth.SpaceName(o.Key.Space), Verb: auth.Raise, Keys: 1, Within: &o.Once.MaxJump}
 	case Read:
 		method = pb.Sequence_Current_FullMethodName
 	case Wait:

@@ -24,6 +24,7 @@ const (
 	Done                 // the end of the ticket of Once
 	Mark                 // the marks of Keys
 	Wait                 // the mark of Key once it is above After of Once, or after Within
+	Raise                // Key at Floor of Once or above
 )
 
 // LongestWait bounds the Within of a Wait. Many proxies end a request after a minute.
@@ -36,7 +37,7 @@ type Op struct {
 	Name  string
 	Count uint32
 	Keys  []client.Key
-	Once  *Once // of TakeOnce, Lookup, Open, Done, Mark and Wait; of Take if both ends of the range are wanted
+	Once  *Once // of TakeOnce, Lookup, Open, Done, Mark, Wait and Raise; of Take if both ends of the range are wanted
 
 	Form  any    // the dialect's own, for the reply
 	Long  int    // bytes of the reply to a Local that is not short
@@ -60,6 +61,9 @@ type Once struct {
 
 	After  seq.Seq       // of Wait
 	Within time.Duration // of Wait, at most LongestWait; if zero, it tells the present
+
+	Floor   seq.Seq // of Raise
+	MaxJump uint64  // of Raise: how far the caller's grant lets it go; if zero, as far as the space does
 }
 
 // waits reports whether an Op may take long. The replies before it are sent first, and it is run alone.

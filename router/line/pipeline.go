@@ -27,6 +27,7 @@ type Numbers interface {
 	TakeSegment(ctx context.Context, tag string, count uint32) (first, last seq.Seq, err error)
 	Open(ctx context.Context, key client.Key, n uint32, opts ...client.OpenOption) (*client.Ticket, error)
 	Done(ctx context.Context, key client.Key, first seq.Seq, ticket uint64, cancelled bool) error
+	Raise(ctx context.Context, key client.Key, floor seq.Seq, opts ...client.RaiseOption) (seq.Seq, error)
 	Marks(ctx context.Context, keys ...client.Key) ([]client.Mark, error)
 	// Wait returns the mark of a key once it is above a number, and after a time in any case.
 	Wait(ctx context.Context, key client.Key, after seq.Seq, within time.Duration) (client.Mark, error)
@@ -52,7 +53,7 @@ var errLeft = errors.New("the caller closed the connection, or its half of it")
 var errGone = errors.New("answer is incomplete")
 
 // class is what ops must have in common to go side by side: reads, takes by requests, other takes, and each
-// kind of work with tickets. Requests are refused together where their space keeps none.
+// kind of work with tickets, and raises. Requests are refused together where their space keeps none.
 func (k Kind) class() Kind {
 	switch k {
 	case Lookup:
@@ -81,8 +82,8 @@ func run(ctx context.Context, from Numbers, ops []Op) {
 		case Read:
 			plan.reads(ops[i:end])
 			plan.lookups(ops[i:end])
-		case Open, Done:
-			plan.tickets(ops[i:end], class)
+		case Open, Done, Raise:
+			plan.byKey(ops[i:end], class)
 		case Mark:
 			plan.marks(ops[i:end])
 		case Wait:
@@ -279,14 +280,17 @@ func (p *plan) reads(ops []Op) {
 	}
 }
 
-// tickets opens or ends tickets. It works on the tickets of one key one after the other.
-func (p *plan) tickets(ops []Op, of Kind) {
+// byKey opens or ends tickets, or raises. It works on the ops of one key one after the other.
+func (p *plan) byKey(ops []Op, of Kind) {
 	for _, g := range groups(ops, of, func(o *Op) string { return o.Key.String() }) {
 		p.calls = append(p.calls, func(ctx context.Context) {
 			for _, o := range g {
-				if of == Open {
+				switch of {
+				case Open:
 					o.open(ctx, p.from)
-				} else {
+				case Raise:
+					o.raise(ctx, p.from)
+				default:
 					o.Err = p.from.Done(ctx, o.Key, o.Once.Ticket.First, o.Once.Ticket.ID, o.Once.Cancelled)
 				}
 			}
@@ -306,6 +310,14 @@ func (o *Op) open(ctx context.Context, from Numbers) {
 	if o.Err = err; err == nil {
 		o.Once.Ticket = *t
 	}
+}
+
+func (o *Op) raise(ctx context.Context, from Numbers) {
+	var options []client.RaiseOption
+	if o.Once.MaxJump > 0 {
+		options = append(options, client.Within(o.Once.MaxJump))
+	}
+	o.Once.Got.Last, o.Err = from.Raise(ctx, o.Key, o.Once.Floor, options...)
 }
 
 // marks asks for the marks of all keys of all ops, each op by itself.

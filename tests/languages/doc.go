@@ -1,4 +1,3 @@
-// Package languages runs the programs of examples/ against a real cluster, once as it is and
-// once while an allocator is killed. It has tests only, which skip where a language's
-// libraries are not there; docs/clients.md says how to install them.
+// Package languages runs the test programs of the libraries of clients/ against a real cluster, whose router is
+// killed, and against one with TLS and roles. It has tests only, which skip where a language is missing.
 package languages

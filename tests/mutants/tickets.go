@@ -64,6 +64,10 @@ var ticketMutants = []mutant{
 		{"id != 0 && !k.exact", "id != 0"}}},
 	{rule: "tickets-fronts", name: "a reader may not read marks over RESP", file: "router/line/authorize.go", in: []string{"tests/secure"}, edits: []edit{
 		{"o.Kind == Read || o.Kind == Mark", "o.Kind == Read"}}},
+	{rule: "grants", name: "a raise over RESP goes further than its caller's grant", file: "router/line/pipeline.go", in: []string{"tests/secure"}, edits: []edit{
+		{"	if o.Once.MaxJump > 0 {\n", "	if false {\n"}}},
+	{rule: "batch-fronts", name: "a raise of a pipeline comes after the takes behind it", file: "router/line/pipeline.go", in: []string{"router/line/resp"}, edits: []edit{
+		{"	case TakeTag, TakeID:\n", "	case TakeTag, TakeID, Raise:\n"}, {"		plan.takes(ops[i:end])\n", "		plan.takes(ops[i:end])\n			plan.byKey(ops[i:end], Raise)\n"}}},
 	{rule: "tickets-fronts", name: "SEQ.CANCEL ends the ticket of another number", file: "router/line/resp/tickets.go", in: []string{"router/line/resp"}, edits: []edit{
 		{"client.Ticket{First: seq.Seq(first), ID: id}", "client.Ticket{First: seq.Seq(id), ID: id}"}}},
 	{rule: "tickets-together", name: "answers to calls of one message are mixed up", file: "internal/sdk/stream/tickets.go", in: []string{"internal/sdk/stream", "client"}, edits: []edit{

@@ -117,6 +117,9 @@ func TestAGrantBoundsHowFarARaiseGoesAndNotWhereItEnds(t *testing.T) {
 	if err != nil || !errors.Is(got[0].Err, seq.ErrForbidden) || got[1] != (client.Raised{Seq: 1000}) {
 		t.Errorf("of many at the AllocSvr: %+v, %v", got, err)
 	}
+	if got := s.redis(s.byToken(auth.Caller), "SEQ.RAISE seq:8 2000", "SEQ.RAISE seq:8 3001"); got[0] != ":2000" || !strings.HasPrefix(got[1], "-NOPERM FORBIDDEN") {
+		t.Errorf("by RESP: %q", got)
+	}
 }
 
 func TestAcceptServesEverybodyAndCountsThem(t *testing.T) {

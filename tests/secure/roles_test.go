@@ -363,6 +363,7 @@ func TestEveryCommandOfTheRESPFrontIsForItsRolesAlone(t *testing.T) {
 		{"INCR seq:7", "tco"}, {"SEQ.NEXT seq:7 ID a", "tco"}, {"SEQ.LOOKUP seq:7 ID a", "tcro"}, {"INCRBY seq:7 2", "tco"}, {"INCR tag:t", "tco"}, {"INCR snowflake:default", "tco"},
 		{"GET seq:7", "tcro"}, {"MGET seq:7 seq:user/8", "tcro"},
 		{"SEQ.OPEN seq:7", "tco"}, {"SEQ.DONE seq:7 1 1", "tco"}, {"SEQ.CANCEL seq:7 1 1", "tco"}, {"SEQ.MARK seq:7 seq:user/8", "tcro"}, {"SEQ.WAIT seq:7 0 0", "tcro"},
+		{"SEQ.RAISE seq:7 1", "tco"},
 	}
 	// These commands name the caller, or end the connection, and are tried below. The commands of
 	// transactions are tried in the test of transactions.

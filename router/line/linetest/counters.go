@@ -217,6 +217,20 @@ type ticket struct {
 	first seq.Seq
 }
 
+// Raise implements line.Numbers. UID 13 cannot be raised.
+func (c *Counters) Raise(_ context.Context, key client.Key, floor seq.Seq, _ ...client.RaiseOption) (seq.Seq, error) {
+	leave, err := c.enter()
+	defer leave()
+	if err == nil && key.UID == 13 {
+		err = seq.ErrJump
+	}
+	if err != nil {
+		return 0, err
+	}
+	c.seqs[key] = max(c.seqs[key], uint64(floor))
+	return seq.Seq(c.seqs[key]), nil
+}
+
 // Done implements line.Numbers.
 func (c *Counters) Done(_ context.Context, key client.Key, first seq.Seq, id uint64, _ bool) error {
 	leave, err := c.enter()

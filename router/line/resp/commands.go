@@ -51,6 +51,7 @@ var commands = map[string]command{
 	"seq.cancel": {min: 3, max: 3, keys: 1, writes: true, about: "ends a ticket, whose numbers will not be committed", read: seqEnd(true)},
 	"seq.mark":   {min: 1, max: -1, keys: -1, about: "gives up to which number nothing of keys is missing", read: seqMark},
 	"seq.wait":   {min: 3, max: 3, keys: 1, about: "waits until the mark of a key is above a number", read: seqWait},
+	"seq.raise":  {min: 2, max: 2, keys: 1, writes: true, about: "lifts a key to a number, if it is below", read: seqRaise},
 	"get":        {min: 1, max: 1, keys: 1, about: "gives the last number taken of a key, or a bound above it", read: func(_ *session, a []string) line.Op { return get(a, false) }},
 	"mget":       {min: 1, max: -1, keys: -1, about: "gives the last numbers taken of keys, or bounds above them", read: func(_ *session, a []string) line.Op { return get(a, true) }},
 	"multi":      {outside: true, about: "begins a transaction", read: multi},

@@ -22,6 +22,8 @@
 //	                         waits until the mark is above after, for ms at the most: mark,
 //	                         fence, last number, the ms for which the mark is not known, and
 //	                         the ms that held, which are 55000 at the most and 0 in a MULTI
+//	SEQ.RAISE seq:42 1000    lifts the key to 1000, unless it is above: the number that it has
+//	                         reached
 //	GET seq:42, MGET ...     the last number handed out, or a bound above it after a
 //	                         takeover; nil if there was none
 //	INCR tag:orders          the next number of a segment tag; INCRBY for many

@@ -29,7 +29,7 @@ func seeds(t *testing.T) []string {
 		"", "\r\n", "PING\r\n", "*0\r\n", "*-1\r\n", "*1\r\n$-1\r\n", "*1\r\n$4\r\nPING\r\n", "*2\r\n$4\r\nECHO\r\n$65536\r\n",
 		"*16384\r\n", "*16385\r\n", "*99999999999999999999\r\n", "$5\r\nhello\r\n", "*1\r\n$65537\r\n", "MULTI\r\nECHO x\r\nEXEC\r\n",
 		"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "POST / HTTP/1.1\r\n", "HELLO 3 AUTH a b SETNAME c\r\n", "MGET " + strings.Repeat("seq:1 ", 500) + "\r\n",
-		"COMMAND DOCS\r\nINFO\r\nCOMMAND\r\n", "SEQ.NEXT seq:1 COUNT 3 ID a\r\n", "SEQ.WAIT seq:inbox/1 0 50000\r\n", "CLIENT SETNAME " + strings.Repeat("n", 60_000) + "\r\n", "\x00\xff*\r\n",
+		"COMMAND DOCS\r\nINFO\r\nCOMMAND\r\n", "SEQ.NEXT seq:1 COUNT 3 ID a\r\n", "SEQ.WAIT seq:inbox/1 0 50000\r\n", "SEQ.RAISE seq:1 5\r\n", "CLIENT SETNAME " + strings.Repeat("n", 60_000) + "\r\n", "\x00\xff*\r\n",
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)

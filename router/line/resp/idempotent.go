@@ -13,11 +13,12 @@ import (
 	"github.com/seqsvr/seqsvr/seq"
 )
 
-// This file has the commands of which Redis has nothing: takes that may be repeated.
+// This file has the commands of which Redis has nothing: takes that may be repeated, and raises.
 
 var (
 	errNext   = errors.New("syntax error, expected SEQ.NEXT seq:SPACE/UID [COUNT n] [ID id [SENT unix_ms]]")
 	errLookup = errors.New("syntax error, expected SEQ.LOOKUP seq:SPACE/UID ID id")
+	errRaise  = errors.New("SEQ.RAISE takes the number to reach, expected SEQ.RAISE seq:SPACE/UID number")
 	errSeqKey = errors.New("only seq: keys have requests, expected seq:UID, seq:KEY, or either behind SPACE/")
 	errCount  = errors.New("COUNT must be 1 to " + strconv.Itoa(seq.MaxCount))
 )
@@ -96,6 +97,23 @@ func seqLookup(_ *session, args []string) line.Op {
 	if err := ofKey(&o, args[0]); err != nil {
 		return failed(err)
 	}
+	return o
+}
+
+// seqRaise reads SEQ.RAISE, whose answer is the number that the key has reached.
+func seqRaise(_ *session, args []string) line.Op {
+	o := line.Op{Kind: line.Raise, Once: new(line.Once), Form: form(func(w *writer, o *line.Once) { w.integer(uint64(o.Got.Last)) })}
+	if err := ofKey(&o, args[0]); err != nil {
+		return failed(err)
+	}
+	floor, err := strconv.ParseUint(args[1], 10, 64)
+	if err != nil {
+		return failed(errRaise)
+	}
+	if err := seq.CheckFloor("number", floor); err != nil {
+		return failed(err)
+	}
+	o.Once.Floor = seq.Seq(floor)
 	return o
 }
 

@@ -64,3 +64,32 @@ func TestRequestsOfAPipelineStandBetweenItsOtherCommands(t *testing.T) {
 		}
 	})
 }
+
+func TestARaiseKeepsItsPlaceAmongTakes(t *testing.T) {
+	linetest.EachWay(t, New, func() line.Numbers { return linetest.NewCounters() }, func(*line.Server) {}, func(t *testing.T, _ *line.Server, addr string, _ func()) {
+		c := linetest.Dial(t, addr)
+		var all strings.Builder
+		rows := []struct{ command, want string }{
+			{"INCR seq:1", ":1"},
+			{"SEQ.RAISE seq:1 100", ":100"},
+			{"seq.raise seq:1 50", ":100"},
+			{"INCR seq:1", ":101"},
+			{"SEQ.RAISE seq:orders/room:7 9", ":9"},
+			{"SEQ.RAISE seq:13 9", "-ERR RAISE_TOO_FAR"},
+			{"SEQ.RAISE seq:1 x", "-ERR SEQ.RAISE takes the number to reach"},
+			{"SEQ.RAISE seq:1 -5", "-ERR SEQ.RAISE takes the number to reach"},
+			{"SEQ.RAISE seq:1 9007199254740992", "-ERR OVERFLOW"},
+			{"SEQ.RAISE tag:orders 5", "-ERR only seq: keys"},
+			{"SEQ.RAISE seq:1", "-ERR wrong number of arguments"},
+		}
+		for _, row := range rows {
+			all.WriteString(linetest.Array(strings.Fields(row.command)...))
+		}
+		c.Send(all.String())
+		for _, row := range rows {
+			if got := c.Reply(); !strings.HasPrefix(got, row.want) {
+				t.Errorf("%s: got %s, want %s", row.command, got, row.want)
+			}
+		}
+	})
+}

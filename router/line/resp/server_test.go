@@ -109,7 +109,7 @@ func TestWhatCommandsAnswer(t *testing.T) {
 	}
 }
 
-const knownText = "; known are auth, client, cluster, command, config, discard, echo, exec, get, hello, incr, incrby, info, mget, multi, ping, quit, select, seq.cancel, seq.done, seq.lookup, seq.mark, seq.next, seq.open, seq.wait, unwatch, watch"
+const knownText = "; known are auth, client, cluster, command, config, discard, echo, exec, get, hello, incr, incrby, info, mget, multi, ping, quit, select, seq.cancel, seq.done, seq.lookup, seq.mark, seq.next, seq.open, seq.raise, seq.wait, unwatch, watch"
 
 func TestATransactionTakesItsNumbersAtExecOrNone(t *testing.T) {
 	from := linetest.NewCounters()

@@ -43,6 +43,9 @@ func TestEverySubjectOfTheTargetsAndBaselinesIsMeasured(t *testing.T) {
 	known := map[string]bool{}
 	all := append(ownSubjects(nil), goSubjects(nil)...)
 	all = append(all, frontSubjects(nil)...)
+	for _, p := range programs {
+		all = append(all, clientSubject(p, "", []string{p.id}))
+	}
 	all = append(all, emptySubjects(nil)...)
 	all = append(all, engineSubjects("store", "StoreSvr", "store", nil)...)
 	all = append(all, engineSubjects("etcd", "etcd", "store", nil)...)

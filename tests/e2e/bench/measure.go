@@ -138,7 +138,7 @@ func (f *field) start(ctx context.Context, bin string) error {
 	}
 	f.data.Machine.Versions = append(f.data.Machine.Versions, firstLine(filepath.Join(bin, "seqctl"), "version"), runtime.Version())
 	ids := append(append(ownSubjects(nil), frontSubjects(nil)...), emptySubjects(nil)...)
-	needed := false
+	needed := f.settings.wantsAny("client/")
 	for _, s := range ids {
 		needed = needed || f.settings.wants(s.ID)
 	}
@@ -161,6 +161,9 @@ func (f *field) start(ctx context.Context, bin string) error {
 		if err == nil {
 			f.add(frontSubjects(front))
 		} else if err := f.skip("Redis clients of the router", err); err != nil {
+			return err
+		}
+		if err := f.startClients(ctx, c.Role(localcluster.RoleRouter)[0].RESP); err != nil {
 			return err
 		}
 	}

@@ -79,6 +79,9 @@ func (d Data) group(b *strings.Builder, group string) {
 	if group == GroupEngines {
 		base = "to StoreSvr"
 	}
+	if group == GroupClients {
+		base = "to its Redis client"
+	}
 	rows := [][]string{{"what", "callers", "rate", "p50", "p99", "server µs", base, "commits/s a store", "an answer survives"}}
 	same := true // then the note says what an answer survives
 	for _, s := range list {

@@ -3,6 +3,7 @@ package report
 // The groups of subjects.
 const (
 	GroupOwn      = "This tree: 3 StoreSvr, 1 AllocSvr, 1 router"
+	GroupClients  = "Libraries and clients of Redis"
 	GroupSteps    = "Store steps and takeover"
 	GroupEngines  = "StoreSvr and etcd"
 	GroupInside   = "In process"
@@ -16,6 +17,7 @@ var notes = map[string]string{
 	GroupOwn: "By the SDK, unless the row says otherwise. Server µs are processor time of all servers for one number. Each server is a process; stores\n" +
 		"fsync, and an answer is on the disks of 2 of 3. The load is `seqctl bench`, which checks on a sample that numbers rise;\n" +
 		"for Redis `INCR` it is `redis-benchmark`, and those rows are compared with Redis at the same pipeline.",
+	GroupClients: "Callers of a router that call again at once, over its port for Redis; each program has one process. Clients of Redis are as they come.",
 	GroupSteps: "Sections of 100 busy UIDs step all the time. Commits are of the store with the most. p50 of the takeover, of 42,950 sections in all, is\n" +
 		"from the first PREPARE to the last confirmed STEP, over TCP to stores in one process (`tests/bench`).",
 	GroupEngines: "Two clusters of 3 StoreSvr or members of etcd, 1 AllocSvr and 1 router each, in turn. Commits are of the store with the most, or\n" +
