@@ -53,6 +53,9 @@ type Config struct {
 	// AttemptTimeout is the time after which the router gives up on a silent AllocSvr. Zero means
 	// the SDK's 500 ms.
 	AttemptTimeout time.Duration
+	// SuspectAfter is the silence of an AllocSvr after which the router asks its standbys too, as in client.Config.
+	// Zero means that it does not.
+	SuspectAfter time.Duration
 	// MaxInWork bounds the unanswered calls of all fronts, in keys. A call weighs gate.CallCost and
 	// its keys. Further calls end with seq.ErrOverloaded. The least value is gate.MinInWork. Zero means
 	// DefaultMaxInWork.
@@ -138,8 +141,8 @@ func (cfg Config) Validate() error {
 	if _, err := membership.ParseProfile(cfg.GossipProfile); err != nil {
 		errs = append(errs, fmt.Errorf("GossipProfile: %w", err))
 	}
-	if cfg.Timeout < 0 || cfg.AttemptTimeout < 0 {
-		errs = append(errs, fmt.Errorf("Timeout %v and AttemptTimeout %v: expected 0 or more", cfg.Timeout, cfg.AttemptTimeout))
+	if cfg.Timeout < 0 || cfg.AttemptTimeout < 0 || cfg.SuspectAfter < 0 {
+		errs = append(errs, fmt.Errorf("Timeout %v, AttemptTimeout %v and SuspectAfter %v: expected 0 or more", cfg.Timeout, cfg.AttemptTimeout, cfg.SuspectAfter))
 	}
 	if cfg.UnreadyAfter != 0 && cfg.UnreadyAfter < time.Second {
 		errs = append(errs, fmt.Errorf("UnreadyAfter %v: expected 0 or at least 1s", cfg.UnreadyAfter))

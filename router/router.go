@@ -95,7 +95,7 @@ func New(cfg Config) (*Router, error) {
 		return nil, err
 	}
 	r.sdk, err = client.New(context.Background(), client.Config{
-		Addrs: cfg.Allocs, ClusterID: cfg.ClusterID, Timeout: cfg.Timeout, AttemptTimeout: cfg.AttemptTimeout,
+		Addrs: cfg.Allocs, ClusterID: cfg.ClusterID, Timeout: cfg.Timeout, AttemptTimeout: cfg.AttemptTimeout, SuspectAfter: cfg.SuspectAfter,
 		AllowUnordered: true, Lazy: true, Logger: cfg.Logger, DialOptions: append(cfg.TLS.DialSets(auth.Alloc), cfg.Traces.DialOptions()...),
 		Alone: alone(cfg.Traces.Alone()), Fallback: cfg.fallback(),
 	})

@@ -41,6 +41,7 @@ func flags() (*pflag.FlagSet, *options) {
 	fs.StringVar(&o.ClusterID, "cluster", "", "`id` of the cluster that they must be of; empty: any")
 	fs.DurationVar(&o.Timeout, "timeout", client.DefaultTimeout, "how long a call is tried whose caller sets no deadline")
 	fs.DurationVar(&o.AttemptTimeout, "attempt-timeout", client.DefaultAttemptTimeout, "after how long a silent AllocSvr is given up and another asked")
+	fs.DurationVar(&o.SuspectAfter, "suspect-after", 0, "silence of an AllocSvr after which its standbys are asked too, for keys of strict and exact spaces, where AllocSvr have --suspect-after; 0: they are not")
 	fs.StringSliceVar(&o.IDsFallback, "ids-fallback", nil, "`namespaces` of snowflake IDs that this router makes itself while no AllocSvr answers, each with a worker id of its own; empty: none")
 	fs.DurationVar(&o.IDsFallbackAfter, "ids-fallback-after", client.DefaultFallbackAfter, "how long such a call waits for an AllocSvr before")
 	fs.DurationVar(&o.IDsFallbackWindow, "ids-fallback-window", client.DefaultFallbackWindow, "for how long that goes on at most, and half of it at least; 1s to 50m")

@@ -19,24 +19,26 @@ func TestWhatASilentNodeHasOfStrictAndExactSpacesIsServedBeforeItsLeaseEnds(t *t
 	c := start(t, func(cfg *localcluster.Config) {
 		cfg.Lease = lease
 		cfg.Spaces = []string{"live:mode=strict,sections=16", "orders:mode=exact,window=10m,sections=16"}
-		cfg.Args = map[localcluster.Role][]string{localcluster.RoleAlloc: {"--suspect-after", "200ms"}}
+		cfg.Args = map[localcluster.Role][]string{
+			localcluster.RoleAlloc:  {"--suspect-after", "200ms"},
+			localcluster.RoleRouter: {"--suspect-after", "200ms", "--attempt-timeout", "2m"},
+		}
 	})
-	sdk, err := client.New(harness.Within(t), client.Config{Addrs: c.Addrs(localcluster.RoleAlloc), Timeout: time.Minute, SuspectAfter: 200 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = sdk.Close() })
+	sdk := connect(t, client.Config{Addrs: c.Addrs(localcluster.RoleAlloc), Timeout: time.Minute, SuspectAfter: 200 * time.Millisecond})
+	routed := connect(t, client.Config{Addrs: c.Addrs(localcluster.RoleRouter), Indirect: true, Timeout: time.Minute, AttemptTimeout: 2 * time.Minute})
 	last := map[seq.Key]seq.Seq{}
 	take := func(when string) {
 		t.Helper()
 		for uid := seq.UID(0); uid < 32*(1<<seq.BlockBits); uid += (1 << seq.BlockBits) { // sections in turn
 			for _, space := range []string{"live", "orders"} {
 				key := seq.Key{Space: space, UID: uid}
-				n, err := sdk.Next(harness.Within(t), key)
-				if err != nil || n <= last[key] || space == "orders" && n != last[key]+1 {
-					t.Fatalf("%s: %v after %d: got %d, %v", when, key, last[key], n, err)
+				for by, c := range []*client.Client{routed, sdk} {
+					n, err := c.Next(harness.Within(t), key)
+					if err != nil || n <= last[key] || space == "orders" && n != last[key]+1 {
+						t.Fatalf("%s, by client %d: %v after %d: got %d, %v", when, by, key, last[key], n, err)
+					}
+					last[key] = n
 				}
-				last[key] = n
 			}
 		}
 	}
@@ -74,4 +76,14 @@ func TestWhatASilentNodeHasOfStrictAndExactSpacesIsServedBeforeItsLeaseEnds(t *t
 		pause()
 		return strings.Contains(run(t, "seqctl", "events", "--addr", c.GRPC()).Stdout, "preempt")
 	})
+}
+
+func connect(t *testing.T, cfg client.Config) *client.Client {
+	t.Helper()
+	c, err := client.New(harness.Within(t), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
 }

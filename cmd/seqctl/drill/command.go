@@ -28,7 +28,7 @@ type options struct {
 	lab.DrillConfig
 	addr, readyFile string
 	engine          string        // of the drill's own cluster
-	suspectAfter    time.Duration // likewise, of its AllocSvr
+	suspectAfter    time.Duration // likewise, of its AllocSvr and routers
 	list, modes     bool
 	html, output    string
 	web             string // address of the console; empty if there is none
@@ -104,7 +104,7 @@ func (o *options) addTo(cmd *cobra.Command) {
 	fs.BoolVar(&o.Supervise, "supervise", false, "run each AllocSvr of the own cluster below a parent that ends its lease when it dies")
 	fs.StringVar(&o.Load.Space, "space", "", "the calls' `space`, as name, name:mode=strict, name:mode=ordered,tickets=2s; in the drill's own cluster of mode=exact unless it says so; empty: the default one")
 	fs.BoolVar(&o.modes, "modes", false, "run the drill in an ordinary, a strict and an exact space, each in a cluster of its own, and show them side by side")
-	fs.DurationVar(&o.suspectAfter, "suspect-after", 0, "in the drill's own cluster, --suspect-after of its AllocSvr, and SuspectAfter of callers without a router; 0: they wait for leases")
+	fs.DurationVar(&o.suspectAfter, "suspect-after", 0, "in the drill's own cluster, --suspect-after of its AllocSvr and routers, and SuspectAfter of callers without a router; 0: they wait for leases")
 	fs.IntVar(&o.Times, "times", 1, "how many `times` to break it, in one load")
 	fs.Uint32Var(&o.Sections, "sections", 0, "number of sections of the drill's own cluster; 0: the default, or 256 for a drill of Sets")
 	fs.StringVar(&o.Bin, "bin", "", "`folder` of the daemons' binaries; empty: beside seqctl")
@@ -260,7 +260,8 @@ func (o *options) prepare(sc lab.Scenario) error {
 		err = o.prepareSpace()
 	}
 	if o.Load.SuspectAfter = o.suspectAfter; o.suspectAfter > 0 {
-		o.Args = map[localcluster.Role][]string{localcluster.RoleAlloc: {"--suspect-after", o.suspectAfter.String()}}
+		args := []string{"--suspect-after", o.suspectAfter.String()}
+		o.Args = map[localcluster.Role][]string{localcluster.RoleAlloc: args, localcluster.RoleRouter: args}
 	}
 	return errors.Join(err, o.Validate())
 }

@@ -17,8 +17,8 @@ import (
 // WatchBeat is the time after which a server sends a WatchReply without keys, if it had no other one to send. A
 // client that has heard nothing for WatchSilence takes the server for lost.
 const (
-	WatchBeat    = 2 * time.Second
-	WatchSilence = 6 * time.Second
+	WatchBeat    = time.Second
+	WatchSilence = 3 * time.Second
 )
 
 // watchReply is the largest number of keys of a WatchReply.

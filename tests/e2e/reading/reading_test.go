@@ -48,6 +48,7 @@ type way struct {
 	fence   bool
 	late    bool // some writers commit after their deadline
 	loses   bool // rows must be lost
+	healthy bool // no writer dies
 
 	*site
 	key client.Key
@@ -66,7 +67,7 @@ const overdue = math.MinInt64
 
 // site is what all ways share.
 type site struct {
-	t       *testing.T
+	t       testing.TB
 	sql     statements
 	db      *pgxpool.Pool
 	sdk     *client.Client
@@ -83,6 +84,9 @@ func (w *way) write(ctx context.Context, random *rand.Rand) error {
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
 	fate := random.IntN(3 * oneIn) // 0 to 2: it dies, or is late before or after it writes the row
+	if w.healthy {
+		fate = oneIn
+	}
 	if !w.tickets {
 		if w.lock {
 			if _, err := tx.Exec(ctx, w.sql.lock, w.key.UID); err != nil {
@@ -246,7 +250,7 @@ func (r *reader) mark(ctx context.Context) (uint64, error) {
 }
 
 // start lets the way's writers and readers work until the site is over, and returns how to wait for their end.
-func (w *way) start(t *testing.T, seed uint64) (all []*reader, wait func()) {
+func (w *way) start(t testing.TB, seed uint64) (all []*reader, wait func()) {
 	var working, reading sync.WaitGroup
 	failed := func(doing string, err error) {
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
@@ -344,7 +348,7 @@ func (s *site) kill(ways []*way) {
 	}
 }
 
-func database(t *testing.T) *pgxpool.Pool {
+func database(t testing.TB) *pgxpool.Pool {
 	t.Helper()
 	// The server may run under another account, which must be able to enter the folder.
 	dir, err := os.MkdirTemp("", "reading-")
@@ -367,7 +371,7 @@ func database(t *testing.T) *pgxpool.Pool {
 }
 
 // section returns the only section of the space.
-func section(t *testing.T, c *localcluster.Cluster) seq.SectionID {
+func section(t testing.TB, c *localcluster.Cluster) seq.SectionID {
 	t.Helper()
 	conn, err := rpc.Dial(c.GRPC())
 	if err != nil {
@@ -389,7 +393,9 @@ func section(t *testing.T, c *localcluster.Cluster) seq.SectionID {
 	return s.First
 }
 
-func TestReadersThatGoByMarksLoseNoRowOfPostgreSQL(t *testing.T) {
+// newSite starts a database and a cluster.
+func newSite(t testing.TB) *site {
+	t.Helper()
 	s := &site{t: t, sql: readStatements(t), db: database(t)}
 	s.cluster = harness.Start(t, func(cfg *localcluster.Config) {
 		cfg.Sections, cfg.Lease, cfg.Spaces = 4, time.Second, []string{fmt.Sprintf("%s:sections=1,tickets=%v", space, life)}
@@ -400,6 +406,25 @@ func TestReadersThatGoByMarksLoseNoRowOfPostgreSQL(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.sdk.Close() })
+	for _, line := range []string{"create table message (uid bigint, n bigint, body text, primary key (uid, n))", s.sql.table} {
+		if _, err := s.db.Exec(harness.Within(t), line); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+	}
+	return s
+}
+
+// open makes a UID for the way.
+func (s *site) open(w *way, uid seq.UID) {
+	s.t.Helper()
+	w.site, w.key, w.rows = s, client.Key{Space: space, UID: uid}, map[uint64]time.Duration{}
+	if _, err := s.db.Exec(harness.Within(s.t), s.sql.key, uid); err != nil {
+		s.t.Fatalf("%s: %v", s.sql.key, err)
+	}
+}
+
+func TestReadersThatGoByMarksLoseNoRowOfPostgreSQL(t *testing.T) {
+	s := newSite(t)
 	ways := []*way{
 		{name: "row lock", lock: true},
 		{name: "tickets", tickets: true},
@@ -407,20 +432,12 @@ func TestReadersThatGoByMarksLoseNoRowOfPostgreSQL(t *testing.T) {
 		{name: "tickets without the fence", tickets: true, late: true, loses: true},
 		{name: "numbers alone", loses: true},
 	}
-	for _, line := range []string{"create table message (uid bigint, n bigint, body text, primary key (uid, n))", s.sql.table} {
-		if _, err := s.db.Exec(harness.Within(t), line); err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
-	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	var all [][]*reader
 	var waits []func()
 	for i, w := range ways {
-		w.site, w.key, w.rows = s, client.Key{Space: space, UID: seq.UID(i + 1)}, map[uint64]time.Duration{}
-		if _, err := s.db.Exec(harness.Within(t), s.sql.key, w.key.UID); err != nil {
-			t.Fatalf("%s: %v", s.sql.key, err)
-		}
+		s.open(w, seq.UID(i+1))
 		rs, wait := w.start(t, seed+uint64(i))
 		all, waits = append(all, rs), append(waits, wait)
 	}
@@ -440,5 +457,28 @@ func TestReadersThatGoByMarksLoseNoRowOfPostgreSQL(t *testing.T) {
 		if lost := w.judge(t, all[i]); (lost > 0) != w.loses {
 			t.Errorf("%s: %d rows were lost; rows must be lost: %v", w.name, lost, w.loses)
 		}
+	}
+}
+
+// BenchmarkWaysToWrite measures rows of one UID by 8 writers, beside 2 readers. No writer dies or sleeps.
+func BenchmarkWaysToWrite(b *testing.B) {
+	s := newSite(b)
+	uid := seq.UID(100)
+	for _, kind := range []string{"numbers", "tickets", "fence", "lock"} {
+		b.Run(kind, func(b *testing.B) {
+			uid++
+			w := &way{name: kind, tickets: kind == "tickets" || kind == "fence", fence: kind == "fence", lock: kind == "lock", healthy: true}
+			s.open(w, uid)
+			s.ended.Store(false)
+			b.ResetTimer()
+			_, wait := w.start(b, uint64(uid))
+			for w.wrote.Load() < int64(b.N) {
+				time.Sleep(time.Millisecond)
+			}
+			b.StopTimer()
+			s.ended.Store(true)
+			wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+		})
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // document returns docs/reading.md.
-func document(t *testing.T) string {
+func document(t testing.TB) string {
 	t.Helper()
 	root, err := harness.Root()
 	if err != nil {
@@ -31,7 +31,7 @@ type statements struct {
 }
 
 // one returns the statement of the document that begins so. It is a code span, or ends with a semicolon.
-func one(t *testing.T, text, begins string) string {
+func one(t testing.TB, text, begins string) string {
 	t.Helper()
 	if n := strings.Count(text, begins); n != 1 {
 		t.Fatalf("docs/reading.md has %q %d times, expected once", begins, n)
@@ -44,7 +44,7 @@ func one(t *testing.T, text, begins string) string {
 	return text[at : at+end]
 }
 
-func readStatements(t *testing.T) statements {
+func readStatements(t testing.TB) statements {
 	text := document(t)
 	return statements{
 		table: one(t, text, "create table inbox_floor"),
