@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/seqsvr/seqsvr/seq"
@@ -22,7 +23,7 @@ var (
 	ErrRefused = errors.New("refused by the stores")
 	// ErrUnknownOutcome: a document may or may not have been changed, and what
 	// can be read now does not tell. Load it and look before changing it again.
-	ErrUnknownOutcome = errors.New("outcome unknown")
+	ErrUnknownOutcome = fmt.Errorf("document: %w", seq.ErrChangeUnknown)
 	// ErrBadDocument: the payload of a document register is not a document.
 	ErrBadDocument = errors.New("bad document payload")
 	// ErrBadReply: a store's reply does not fit to its request. It counts as no reply.

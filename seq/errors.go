@@ -37,6 +37,9 @@ var (
 	// ErrOutcomeUnknown: a take of an exact space may have got numbers, or may still get them.
 	// Retry with its id.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
+	// ErrChangeUnknown: a change of the catalogues, spaces, stores or Sets may have been made, or may still
+	// be made. Look at what is recorded, then repeat the change.
+	ErrChangeUnknown = errors.New("outcome of the change unknown: look, then repeat it")
 	// ErrMoveOver: a section has been through this move between Sets, or through a later one, so
 	// that the step cannot be taken any more. Look at what became of it; do not retry.
 	ErrMoveOver = errors.New("the section has been through this move of Sets")

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/base/wake"
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -17,8 +19,11 @@ const (
 	loadTimeout = 10 * time.Second
 	// readPause is the pause between two shared loads.
 	readPause = 25 * time.Millisecond
-	// unknownTries bounds the tries of a change whose outcomes are unknown.
+	// unknownTries bounds the tries of a change whose outcomes are unknown because W stores do not answer.
 	unknownTries = 4
+	// changePause bounds the random pause before a change is tried again. A pause grows up to it, because
+	// writers that meet once would meet again.
+	changePause = 100 * time.Millisecond
 )
 
 // Stores keep compare-and-swap documents; see quorum.Group.
@@ -142,17 +147,18 @@ func (d *Document[T]) loadNext() {
 }
 
 // Change edits the document and returns the new version. If another writer was faster, it calls edit again
-// with the newer version. If edit reports no change, nothing is written. After a swap of unknown outcome,
-// edit is called with doubt, because now may contain its own change. Change ends with ctx. It returns the
-// errors of edit and Load, or quorum.ErrUnknownOutcome.
+// with the newer version, until ctx ends. If edit reports no change, nothing is written. After a swap of
+// unknown outcome, edit is called with doubt, because now may contain its own change. Change returns the
+// errors of edit and Load, the error of ctx, or quorum.ErrUnknownOutcome if the change may have been made.
 func (d *Document[T]) Change(ctx context.Context, edit func(now T, doubt bool) (next T, changed bool, err error)) (T, error) {
-	doubt := false
-	for tries := unknownTries; ; {
+	var unknown error // of a swap before
+	tries := unknownTries
+	for attempt := 0; ; attempt++ {
 		value, version, err := d.load(ctx)
 		if err != nil {
-			return value, err
+			return value, unsure(unknown, err)
 		}
-		next, changed, err := edit(value, doubt)
+		next, changed, err := edit(value, unknown != nil)
 		if err != nil || !changed {
 			return next, err
 		}
@@ -165,15 +171,30 @@ func (d *Document[T]) Change(ctx context.Context, edit func(now T, doubt bool) (
 			d.adopt(next, doc.Version)
 			return next, nil
 		}
-		if doubt = errors.Is(err, quorum.ErrUnknownOutcome); doubt {
-			tries--
-		} else if !errors.Is(err, seq.ErrConflict) {
+		switch {
+		case errors.Is(err, quorum.ErrUnknownOutcome):
+			unknown = err
+			if errors.Is(err, seq.ErrNoQuorum) {
+				tries--
+			}
+		case !errors.Is(err, seq.ErrConflict):
+			return value, unsure(unknown, err)
+		}
+		if tries == 0 {
 			return value, err
 		}
-		if tries == 0 || ctx.Err() != nil {
-			return value, err
+		if !wake.Sleep(ctx, 1+rand.N(min(changePause, time.Millisecond<<min(attempt, 16)))) {
+			return value, unsure(unknown, fmt.Errorf("change %s: %w: other writers were faster %d times", d.cfg.Register, context.Cause(ctx), attempt+1))
 		}
 	}
+}
+
+// unsure returns err, or a quorum.ErrUnknownOutcome if a swap before may have made the change.
+func unsure(unknown, err error) error {
+	if unknown == nil || errors.Is(err, quorum.ErrUnknownOutcome) {
+		return err
+	}
+	return fmt.Errorf("%w, then: %w", unknown, err)
 }
 
 // upgrade says what to do about stores that have no such document.

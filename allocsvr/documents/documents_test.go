@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -31,6 +32,7 @@ const (
 	unknownApplied fate = iota
 	unknownNotApplied
 	overtaken // another writer is faster
+	silent    // unknown, since W stores do not answer
 )
 
 func (s *stores) LoadDocument(context.Context, seq.Session, seq.Register) (quorum.Document, error) {
@@ -53,6 +55,9 @@ func (s *stores) SwapDocument(_ context.Context, _ seq.Session, _ seq.Register, 
 	}
 	if s.doc.Version != old {
 		return s.doc, seq.ErrConflict
+	}
+	if how == silent {
+		return quorum.Document{}, fmt.Errorf("%w: %w", quorum.ErrUnknownOutcome, seq.ErrNoQuorum)
 	}
 	if how != unknownNotApplied {
 		s.doc = quorum.Document{Version: old + 1, Body: body}
@@ -111,13 +116,33 @@ func TestAChangeIsMadeOnceAndLeavesOutNothingThatAnotherWriterDid(t *testing.T) 
 		{[]fate{unknownApplied}, "a", nil},
 		{[]fate{unknownNotApplied, unknownNotApplied, unknownApplied}, "a", nil},
 		{[]fate{unknownNotApplied, overtaken}, "oa", nil},
-		{[]fate{unknownNotApplied, unknownNotApplied, unknownNotApplied, unknownNotApplied}, "", quorum.ErrUnknownOutcome},
+		{[]fate{unknownNotApplied, unknownNotApplied, unknownNotApplied, unknownNotApplied, unknownNotApplied}, "a", nil},
+		{[]fate{silent, silent, silent, silent}, "", seq.ErrChangeUnknown},
 	} {
 		inBubble(t, func(t *testing.T, s *stores, d *documents.Document[string], _ *[]string) {
 			s.swaps = row.swaps
 			got, err := d.Change(t.Context(), add("a"))
 			if got != row.want || string(s.doc.Body) != row.want || d.Known() != row.want || !errors.Is(err, row.err) {
 				t.Errorf("%v: got %q, %v, the stores have %q, known is %q", row, got, err, s.doc.Body, d.Known())
+			}
+		})
+	}
+}
+
+// A conflict is tried again until the caller's time is over, and says then that its time is over. If the change
+// may have been made, it says that.
+func TestAChangeThatAlwaysLosesEndsWithItsTimeAndNotWithAConflict(t *testing.T) {
+	for _, first := range []fate{overtaken, unknownNotApplied} {
+		inBubble(t, func(t *testing.T, s *stores, d *documents.Document[string], _ *[]string) {
+			s.swaps = append([]fate{first}, slices.Repeat([]fate{overtaken}, 100_000)...)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := d.Change(ctx, add("a"))
+			if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, seq.ErrConflict) || errors.Is(err, seq.ErrChangeUnknown) != (first == unknownNotApplied) {
+				t.Errorf("%v first: got %v", first, err)
+			}
+			if n := 100_001 - len(s.swaps); n < 5 || n > 200 {
+				t.Errorf("%d tries in a second", n)
 			}
 		})
 	}

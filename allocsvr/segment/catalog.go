@@ -211,6 +211,56 @@ func (c catalog) retire(ctx context.Context, name string, now int64) (Tag, error
 	return entry, err
 }
 
+// putResult is what became of one tag of putAll.
+type putResult struct {
+	entry            Tag
+	err              error // why no tag was put
+	created, changed bool
+	fresh            bool // no entry was there before, so no node serves the tag by another
+}
+
+// putAll creates or alters tags in one change: all, or none if one is refused or if check is true.
+func (c catalog) putAll(ctx context.Context, wants []Tag, check bool) (results []putResult, err error) {
+	results = make([]putResult, len(wants))
+	_, err = c.Change(ctx, func(t tags, doubt bool) (tags, bool, error) {
+		next, changed, bad := maps.Clone(t), false, false
+		if next == nil {
+			next = tags{}
+		}
+		named := map[string]bool{}
+		for i, want := range wants {
+			old, exists := next[want.Name]
+			entry, err := want.checked(old, exists, named[want.Name])
+			named[want.Name] = true
+			was := results[i]
+			results[i] = putResult{entry: entry, err: err, fresh: !exists, created: !exists || doubt && was.created,
+				changed: exists && entry != old || doubt && was.changed}
+			if bad = bad || err != nil; err == nil && (!exists || entry != old) {
+				next[want.Name], changed = entry, true
+			}
+		}
+		if len(next) > MaxTags {
+			return t, false, fmt.Errorf("%w: %d tags exist, and %d would, expected at most %d", seq.ErrBadArgument, len(t), len(next), MaxTags)
+		}
+		return next, changed && !bad && !check, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("put %d tags: %w", len(wants), err)
+	}
+	return results, nil
+}
+
+// checked is over for one of several tags. again says that one before has the same name.
+func (t Tag) checked(old Tag, exists, again bool) (Tag, error) {
+	if err := seq.CheckTag(t.Name); err != nil {
+		return Tag{}, err
+	}
+	if again {
+		return Tag{}, fmt.Errorf("%w: tag %q is named twice", seq.ErrBadArgument, t.Name)
+	}
+	return t.over(old, exists)
+}
+
 // change writes one entry. Writing the same entry twice changes nothing, so an outcome that
 // is not known is settled by trying again.
 func (c catalog) change(ctx context.Context, name string, edit func(old Tag, exists bool) (Tag, error)) (entry Tag, created bool, err error) {

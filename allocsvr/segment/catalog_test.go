@@ -3,6 +3,7 @@ package segment
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -42,6 +43,49 @@ func TestPutKeepsWhatItIsNotToldAndFillsInDefaults(t *testing.T) {
 			t.Errorf("%s: %v, -want +got:\n%s", row.name, err, diff)
 		}
 	}
+}
+
+func TestManyTagsArePutInOneChangeOrNoneOfThem(t *testing.T) {
+	inBubble(t, func(t *testing.T, f *fakeStores, n *node) {
+		other := newNode(t, f, 2)
+		n.put(t, limits)
+		n.must(t, limits.Name, 1)
+		wants := []Tag{{Name: "a", Start: 7}, {Name: "no space s"}, {Name: "b", MinStep: 9, MaxStep: 8}, {Name: "a"}, {Name: limits.Name, Start: 500}}
+		got, err := other.PutAll(t.Context(), wants, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, bad := range []bool{false, true, true, true, false} {
+			if (got[i].err != nil) != bad || bad && !errors.Is(got[i].err, seq.ErrBadArgument) {
+				t.Errorf("%+v: got %v", wants[i], got[i].err)
+			}
+		}
+		before, err := n.List(t.Context())
+		if err != nil || slices.ContainsFunc(before, func(x Tag) bool { return x.Name == "a" }) {
+			t.Fatalf("a wrong tag among them: got %+v, %v, want none put", before, err)
+		}
+		wants = []Tag{{Name: "a", Start: 7}, {Name: "b"}, {Name: limits.Name, Start: 500}}
+		for round, check := range []bool{true, false, false} {
+			got, err := other.PutAll(t.Context(), wants, check)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := round == 2
+			if got[0].created == again || got[1].created == again || got[2].created || got[2].changed == again {
+				t.Errorf("round %d: got %+v", round, got)
+			}
+			now, err := n.List(t.Context())
+			if want := len(before) + 2; err != nil || len(now) != want && !check || check && len(now) != len(before) {
+				t.Errorf("round %d: %d tags, %v", round, len(now), err)
+			}
+		}
+		if r := n.must(t, limits.Name, 1); r.First < 500 {
+			t.Errorf("got %d after start 500 was answered", r.First)
+		}
+		if _, err := other.PutAll(t.Context(), make([]Tag, MaxPut+1), false); !errors.Is(err, seq.ErrBadArgument) {
+			t.Errorf("too many: got %v", err)
+		}
+	})
 }
 
 func TestTagsAreListedByNameAsTheStoresHaveThem(t *testing.T) {

@@ -63,13 +63,46 @@ func (v server) ShowNumber(ctx context.Context, req *pb.NumberShowRequest) (*pb.
 func (v server) Put(ctx context.Context, req *pb.SegmentPutRequest) (*pb.SegmentPutReply, error) {
 	ctx, cancel := rpc.Bounded(ctx)
 	defer cancel()
-	t := req.GetTag()
-	entry, created, err := v.s.Put(ctx, Tag{Name: t.GetTag(), MinStep: t.GetMinStep(), MaxStep: t.GetMaxStep(), Start: t.GetStart(),
-		Format: numbers.Format{Template: t.GetTemplate(), Reset: t.GetReset_(), Zone: t.GetZone()}})
+	if len(req.GetTags()) > 0 {
+		return v.putAll(ctx, req)
+	}
+	entry, created, err := v.s.Put(ctx, wanted(req.GetTag()))
 	if err != nil {
 		return nil, err
 	}
 	return &pb.SegmentPutReply{Tag: v.tag(entry), Created: created}, nil
+}
+
+// wanted is a tag of a Put.
+func wanted(t *pb.SegmentTag) Tag {
+	return Tag{Name: t.GetTag(), MinStep: t.GetMinStep(), MaxStep: t.GetMaxStep(), Start: t.GetStart(),
+		Format: numbers.Format{Template: t.GetTemplate(), Reset: t.GetReset_(), Zone: t.GetZone()}}
+}
+
+func (v server) putAll(ctx context.Context, req *pb.SegmentPutRequest) (*pb.SegmentPutReply, error) {
+	if req.GetTag() != nil {
+		return nil, fmt.Errorf("%w: tag and tags, expected one of them", seq.ErrBadArgument)
+	}
+	wants := make([]Tag, len(req.GetTags()))
+	for i, t := range req.GetTags() {
+		wants[i] = wanted(t)
+	}
+	results, err := v.s.PutAll(ctx, wants, req.GetCheckOnly())
+	if err != nil {
+		return nil, err
+	}
+	reply := &pb.SegmentPutReply{}
+	for i, r := range results {
+		switch {
+		case r.err != nil:
+			reply.Errors = append(reply.Errors, rpc.ToKeyError(i, r.err))
+		case r.created:
+			reply.TagsCreated++
+		case r.changed:
+			reply.TagsChanged++
+		}
+	}
+	return reply, nil
 }
 
 // Retire implements pb.SegmentServer.

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/seqsvr/seqsvr/seq"
 )
@@ -205,6 +208,39 @@ func (s *Service) Put(ctx context.Context, want Tag) (entry Tag, created bool, e
 	}
 	entry.Later, err = s.told(ctx, entry)
 	return entry, created, err
+}
+
+// MaxPut bounds the tags of one PutAll.
+const MaxPut = 2_000
+
+// tellers bounds the tags whose nodes PutAll tells at a time.
+const tellers = 32
+
+// PutAll is Put of 1 to MaxPut tags in one change. If one of them is refused, it puts none, and the results
+// say which are refused. With check it puts none in any case. It is idempotent, as Put is.
+func (s *Service) PutAll(ctx context.Context, wants []Tag, check bool) ([]putResult, error) {
+	if err := s.elsewhere(); err != nil {
+		return nil, err
+	}
+	if len(wants) > MaxPut {
+		return nil, fmt.Errorf("%w: %d tags, expected at most %d", seq.ErrBadArgument, len(wants), MaxPut)
+	}
+	results, err := s.catalog.putAll(ctx, wants, check)
+	if err != nil || check || slices.ContainsFunc(results, func(r putResult) bool { return r.err != nil }) {
+		return results, err
+	}
+	tell := errgroup.Group{}
+	tell.SetLimit(tellers)
+	for _, r := range results {
+		if r.fresh {
+			continue
+		}
+		tell.Go(func() error {
+			_, err := s.told(ctx, r.entry)
+			return err
+		})
+	}
+	return results, tell.Wait()
 }
 
 // Retire makes a tag hand out nothing more. With undo the tag comes back, above all its numbers. The change

@@ -72,6 +72,18 @@ var limitMutants = []mutant{
 		{"	if err := c.limits.inUse(); err != nil {\n		return Range{}, false, err\n	}\n", ""}}},
 	{rule: "retired-hands-out-nothing", name: "a retired tag is changed", file: "allocsvr/segment/catalog.go", in: []string{"allocsvr/segment"}, edits: []edit{
 		{"	if err := old.inUse(); err != nil {\n		return Tag{}, err\n	}\n", ""}}},
+	{rule: "many-tags-or-none", name: "a wrong tag leaves the others put", file: "allocsvr/segment/catalog.go", in: []string{"allocsvr/segment"}, edits: []edit{
+		{"changed && !bad && !check", "changed && !check"}}},
+	{rule: "many-tags-or-none", name: "a check puts", file: "allocsvr/segment/catalog.go", in: []string{"allocsvr/segment"}, edits: []edit{
+		{"changed && !bad && !check", "changed && !bad"}}},
+	{rule: "many-tags-or-none", name: "nobody hears of a tag that was changed with others", file: "allocsvr/segment/take.go", in: []string{"allocsvr/segment"}, edits: []edit{
+		{"		if r.fresh {\n", "		if r.fresh || r.changed {\n"}}},
+	{rule: "many-tags-or-none", name: "seqctl puts before all lines are checked", file: "cmd/seqctl/ids/addfile.go", in: []string{"cmd/seqctl/ids"}, edits: []edit{
+		{"	if err := put(true); err != nil {\n", "	if err := put(false); err != nil {\n"}}},
+	{rule: "changes-are-tried-again", name: "a conflict reaches the caller", file: "allocsvr/documents/documents.go", in: []string{"allocsvr/documents"}, edits: []edit{
+		{"		case !errors.Is(err, seq.ErrConflict):\n", "		default:\n"}}},
+	{rule: "changes-are-tried-again", name: "a change that may have been made is told as one that was not", file: "allocsvr/documents/documents.go", in: []string{"allocsvr/documents"}, edits: []edit{
+		{"	if unknown == nil || errors.Is", "	if true || errors.Is"}}},
 	{rule: "retired-hands-out-nothing", name: "a retired tag keeps its lease", file: "allocsvr/segment/service.go", in: []string{"allocsvr/segment"}, edits: []edit{
 		{"!mine || c.retired() || s.over(c)", "!mine || s.over(c)"}}},
 	{rule: "layouts-last", name: "a namespace whose layout has ended is recorded when it is used",

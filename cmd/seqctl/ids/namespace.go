@@ -67,14 +67,15 @@ func namespaceTable(rows ...namespaceRow) *ui.Table {
 func namespaceAddCommand() *cobra.Command {
 	o, want := &ctl.Options{}, &pb.SnowflakePutNamespaceRequest{}
 	cmd := &cobra.Command{
-		Use:   "add NAME",
+		Use:   "add NAME | --file F",
 		Short: "record a namespace; with --if-version, change one",
 		Long: `add records a namespace: a name of a-z, then up to 63 of a-z 0-9 . _ -, and a layout.
 With --if-version, the version that show tells, it changes the one that is recorded: what
 no flag names stays. A change after which IDs could be repeated is refused, and so is a layout
 that has ended.`,
 		Example: "  seqctl namespace add orders --layout leaf --alias 9\n" +
-			"  seqctl namespace add orders --if-version 1 --overflow borrow",
+			"  seqctl namespace add orders --if-version 1 --overflow borrow\n" +
+			"  seqctl namespace add --file namespaces.txt",
 		Args: ctl.RangeArgs(1, 1),
 	}
 	o.AddTo(cmd, askTimeout)
@@ -109,6 +110,7 @@ that has ended.`,
 		}
 		return nil
 	})
+	addFlag(cmd, o, "a name, layout=, and any of alias=, overflow= and rollback=", addNamespaces)
 	return cmd
 }
 

@@ -56,11 +56,11 @@ type addResult struct {
 func segmentAddCommand() *cobra.Command {
 	o, want := &ctl.Options{}, &pb.SegmentTag{}
 	cmd := &cobra.Command{
-		Use:   "add TAG",
+		Use:   "add TAG | --file F",
 		Short: "create a tag, or change its limits; it may be repeated",
 		Long: `add creates a tag, of 1 to 128 bytes of A-Z a-z 0-9 . _ : and -. If there is one of
 that name, the flags that are given change it, and the others leave it as it is.`,
-		Example: "  seqctl segment add orders\n  seqctl segment add orders --start 5000000 --min-step 10000",
+		Example: "  seqctl segment add orders\n  seqctl segment add orders --start 5000000 --min-step 10000\n  seqctl segment add --file tags.txt",
 		Args:    ctl.RangeArgs(1, 1),
 	}
 	o.AddTo(cmd, askTimeout)
@@ -91,6 +91,7 @@ that name, the flags that are given change it, and the others leave it as it is.
 		r.note(stdout)
 		return nil
 	})
+	addFlag(cmd, o, "a tag, then any of start=, min-step=, max-step=, template=, reset= and zone=", addTags)
 	return cmd
 }
 

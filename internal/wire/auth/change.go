@@ -16,6 +16,9 @@ const maxTarget = 200
 
 func changing(target func(message any) string) Access {
 	return Access{Roles: []Role{Operator}, Change: func(m any) (string, bool) {
+		if r, ok := m.(interface{ GetCheckOnly() bool }); ok && r.GetCheckOnly() {
+			return "", false
+		}
 		text := target(m)
 		return text[:min(len(text), maxTarget)], true
 	}}
@@ -77,6 +80,9 @@ func namedOf(m any) string {
 	case interface{ GetTag() string }:
 		return "tag " + strconv.Quote(r.GetTag()) + undo
 	case *pb.SegmentPutRequest:
+		if all := r.GetTags(); len(all) > 0 {
+			return fmt.Sprintf("tag %q and %d more", all[0].GetTag(), len(all)-1)
+		}
 		return "tag " + strconv.Quote(r.GetTag().GetTag())
 	case interface{ GetName() string }:
 		return "namespace " + strconv.Quote(r.GetName()) + undo

@@ -65,6 +65,7 @@ var pairs = []struct {
 	{pb.ErrorCode_ERROR_CODE_BAD_ARGUMENT, codes.InvalidArgument, seq.ErrBadArgument},
 	{pb.ErrorCode_ERROR_CODE_BAD_TABLE, codes.InvalidArgument, seq.ErrBadTable},
 	{pb.ErrorCode_ERROR_CODE_BAD_MAPPING, codes.InvalidArgument, seq.ErrBadMapping},
+	{pb.ErrorCode_ERROR_CODE_CHANGE_UNKNOWN, codes.Unavailable, seq.ErrChangeUnknown}, // before its causes
 	{pb.ErrorCode_ERROR_CODE_NO_LEASE, codes.Unavailable, seq.ErrNoLease},
 	{pb.ErrorCode_ERROR_CODE_NO_QUORUM, codes.Unavailable, seq.ErrNoQuorum},
 	{pb.ErrorCode_ERROR_CODE_OUTCOME_UNKNOWN, codes.Unavailable, seq.ErrOutcomeUnknown},

@@ -86,6 +86,7 @@ const (
 	ErrorCode_ERROR_CODE_TICKET_ENDED       ErrorCode = 57 // FAILED_PRECONDITION: the ticket is not open; readers may have passed its numbers
 	ErrorCode_ERROR_CODE_TOO_MANY_TICKETS   ErrorCode = 58 // RESOURCE_EXHAUSTED: of the key or at the node; end some, and retry
 	ErrorCode_ERROR_CODE_TOO_MANY_WATCHES   ErrorCode = 59 // RESOURCE_EXHAUSTED: keys of the watch or at the node; watch fewer, or use several watches
+	ErrorCode_ERROR_CODE_CHANGE_UNKNOWN     ErrorCode = 61 // UNAVAILABLE: a change by an operator may have been made, or may still be: look, then repeat it
 	ErrorCode_ERROR_CODE_EXACT_MEMORY       ErrorCode = 60 // RESOURCE_EXHAUSTED: no memory for another UID or request id of an exact space; those known go on; retry later
 )
 
@@ -152,6 +153,7 @@ var (
 		57: "ERROR_CODE_TICKET_ENDED",
 		58: "ERROR_CODE_TOO_MANY_TICKETS",
 		59: "ERROR_CODE_TOO_MANY_WATCHES",
+		61: "ERROR_CODE_CHANGE_UNKNOWN",
 		60: "ERROR_CODE_EXACT_MEMORY",
 	}
 	ErrorCode_value = map[string]int32{
@@ -215,6 +217,7 @@ var (
 		"ERROR_CODE_TICKET_ENDED":       57,
 		"ERROR_CODE_TOO_MANY_TICKETS":   58,
 		"ERROR_CODE_TOO_MANY_WATCHES":   59,
+		"ERROR_CODE_CHANGE_UNKNOWN":     61,
 		"ERROR_CODE_EXACT_MEMORY":       60,
 	}
 )
@@ -352,7 +355,7 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x0eretry_after_ms\x18\x04 \x01(\rR\fretryAfterMs\x12\x14\n" +
 	"\x05first\x18\x05 \x01(\x04R\x05first\x12\x14\n" +
 	"\x05count\x18\x06 \x01(\rR\x05count\x12\x10\n" +
-	"\x03set\x18\a \x01(\tR\x03set*\xca\r\n" +
+	"\x03set\x18\a \x01(\tR\x03set*\xe9\r\n" +
 	"\tErrorCode\x12\x1a\n" +
 	"\x16ERROR_CODE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_CODE_BAD_COUNT\x10\x01\x12\x18\n" +
@@ -414,7 +417,8 @@ const file_seqsvr_v1_error_proto_rawDesc = "" +
 	"\x15ERROR_CODE_NO_TICKETS\x108\x12\x1b\n" +
 	"\x17ERROR_CODE_TICKET_ENDED\x109\x12\x1f\n" +
 	"\x1bERROR_CODE_TOO_MANY_TICKETS\x10:\x12\x1f\n" +
-	"\x1bERROR_CODE_TOO_MANY_WATCHES\x10;\x12\x1b\n" +
+	"\x1bERROR_CODE_TOO_MANY_WATCHES\x10;\x12\x1d\n" +
+	"\x19ERROR_CODE_CHANGE_UNKNOWN\x10=\x12\x1b\n" +
 	"\x17ERROR_CODE_EXACT_MEMORY\x10<Bp\n" +
 	"\x14com.github.seqsvr.v1P\x01Z1github.com/seqsvr/seqsvr/proto/seqsvr/v1;seqsvrv1\xaa\x02\tSeqsvr.V1\xca\x02\tSeqsvr\\V1\xea\x02\n" +
 	"Seqsvr::V1b\x06proto3"

@@ -271,7 +271,11 @@ type SegmentPutRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// A field that is 0 or empty keeps what it was; in a new tag it is 1,000, 1,000,000 (or
 	// min_step if that is more) and 1, with a template 10, 1,000 and 1, never and UTC. start may rise, to skip numbers, and never falls.
-	Tag           *SegmentTag `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	Tag *SegmentTag `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	// In place of tag, 1 to 2,000 tags that are put in one change: all of them, or none if one of them is
+	// refused. A build of before refuses them, since it finds no tag.
+	Tags          []*SegmentTag `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty"`
+	CheckOnly     bool          `protobuf:"varint,3,opt,name=check_only,json=checkOnly,proto3" json:"check_only,omitempty"` // put none of tags, and tell which would be refused
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -313,10 +317,27 @@ func (x *SegmentPutRequest) GetTag() *SegmentTag {
 	return nil
 }
 
+func (x *SegmentPutRequest) GetTags() []*SegmentTag {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+func (x *SegmentPutRequest) GetCheckOnly() bool {
+	if x != nil {
+		return x.CheckOnly
+	}
+	return false
+}
+
 type SegmentPutReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Tag           *SegmentTag            `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"` // as it is now
 	Created       bool                   `protobuf:"varint,2,opt,name=created,proto3" json:"created,omitempty"`
+	Errors        []*KeyError            `protobuf:"bytes,3,rep,name=errors,proto3" json:"errors,omitempty"`                               // by their index in tags; if there is any, none was put
+	TagsCreated   uint32                 `protobuf:"varint,4,opt,name=tags_created,json=tagsCreated,proto3" json:"tags_created,omitempty"` // of tags
+	TagsChanged   uint32                 `protobuf:"varint,5,opt,name=tags_changed,json=tagsChanged,proto3" json:"tags_changed,omitempty"` // of tags; all others were as they are asked for
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -363,6 +384,27 @@ func (x *SegmentPutReply) GetCreated() bool {
 		return x.Created
 	}
 	return false
+}
+
+func (x *SegmentPutReply) GetErrors() []*KeyError {
+	if x != nil {
+		return x.Errors
+	}
+	return nil
+}
+
+func (x *SegmentPutReply) GetTagsCreated() uint32 {
+	if x != nil {
+		return x.TagsCreated
+	}
+	return 0
+}
+
+func (x *SegmentPutReply) GetTagsChanged() uint32 {
+	if x != nil {
+		return x.TagsChanged
+	}
+	return 0
 }
 
 type SegmentRetireRequest struct {
@@ -1008,7 +1050,7 @@ var File_seqsvr_v1_segment_proto protoreflect.FileDescriptor
 
 const file_seqsvr_v1_segment_proto_rawDesc = "" +
 	"\n" +
-	"\x17seqsvr/v1/segment.proto\x12\tseqsvr.v1\"<\n" +
+	"\x17seqsvr/v1/segment.proto\x12\tseqsvr.v1\x1a\x18seqsvr/v1/sequence.proto\"<\n" +
 	"\x12SegmentTakeRequest\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\"s\n" +
@@ -1028,12 +1070,18 @@ const file_seqsvr_v1_segment_proto_rawDesc = "" +
 	"\btemplate\x18\a \x01(\tR\btemplate\x12\x14\n" +
 	"\x05reset\x18\b \x01(\tR\x05reset\x12\x12\n" +
 	"\x04zone\x18\t \x01(\tR\x04zone\x12%\n" +
-	"\x0fin_effect_in_ms\x18\x14 \x01(\x03R\finEffectInMs\"<\n" +
+	"\x0fin_effect_in_ms\x18\x14 \x01(\x03R\finEffectInMs\"\x86\x01\n" +
 	"\x11SegmentPutRequest\x12'\n" +
-	"\x03tag\x18\x01 \x01(\v2\x15.seqsvr.v1.SegmentTagR\x03tag\"T\n" +
+	"\x03tag\x18\x01 \x01(\v2\x15.seqsvr.v1.SegmentTagR\x03tag\x12)\n" +
+	"\x04tags\x18\x02 \x03(\v2\x15.seqsvr.v1.SegmentTagR\x04tags\x12\x1d\n" +
+	"\n" +
+	"check_only\x18\x03 \x01(\bR\tcheckOnly\"\xc7\x01\n" +
 	"\x0fSegmentPutReply\x12'\n" +
 	"\x03tag\x18\x01 \x01(\v2\x15.seqsvr.v1.SegmentTagR\x03tag\x12\x18\n" +
-	"\acreated\x18\x02 \x01(\bR\acreated\"<\n" +
+	"\acreated\x18\x02 \x01(\bR\acreated\x12+\n" +
+	"\x06errors\x18\x03 \x03(\v2\x13.seqsvr.v1.KeyErrorR\x06errors\x12!\n" +
+	"\ftags_created\x18\x04 \x01(\rR\vtagsCreated\x12!\n" +
+	"\ftags_changed\x18\x05 \x01(\rR\vtagsChanged\"<\n" +
 	"\x14SegmentRetireRequest\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag\x12\x12\n" +
 	"\x04undo\x18\x02 \x01(\bR\x04undo\"<\n" +
@@ -1117,34 +1165,37 @@ var file_seqsvr_v1_segment_proto_goTypes = []any{
 	(*SegmentStatusReply)(nil),   // 13: seqsvr.v1.SegmentStatusReply
 	(*SegmentStatus)(nil),        // 14: seqsvr.v1.SegmentStatus
 	(*SegmentBuffer)(nil),        // 15: seqsvr.v1.SegmentBuffer
+	(*KeyError)(nil),             // 16: seqsvr.v1.KeyError
 }
 var file_seqsvr_v1_segment_proto_depIdxs = []int32{
 	2,  // 0: seqsvr.v1.SegmentPutRequest.tag:type_name -> seqsvr.v1.SegmentTag
-	2,  // 1: seqsvr.v1.SegmentPutReply.tag:type_name -> seqsvr.v1.SegmentTag
-	2,  // 2: seqsvr.v1.NumberShowReply.tag:type_name -> seqsvr.v1.SegmentTag
-	2,  // 3: seqsvr.v1.SegmentListReply.tags:type_name -> seqsvr.v1.SegmentTag
-	14, // 4: seqsvr.v1.SegmentStatusReply.tags:type_name -> seqsvr.v1.SegmentStatus
-	2,  // 5: seqsvr.v1.SegmentStatus.tag:type_name -> seqsvr.v1.SegmentTag
-	15, // 6: seqsvr.v1.SegmentStatus.buffers:type_name -> seqsvr.v1.SegmentBuffer
-	0,  // 7: seqsvr.v1.Segment.Take:input_type -> seqsvr.v1.SegmentTakeRequest
-	3,  // 8: seqsvr.v1.Segment.Put:input_type -> seqsvr.v1.SegmentPutRequest
-	5,  // 9: seqsvr.v1.Segment.Retire:input_type -> seqsvr.v1.SegmentRetireRequest
-	6,  // 10: seqsvr.v1.Segment.NextNumbers:input_type -> seqsvr.v1.NumbersNextRequest
-	8,  // 11: seqsvr.v1.Segment.ShowNumber:input_type -> seqsvr.v1.NumberShowRequest
-	10, // 12: seqsvr.v1.Segment.List:input_type -> seqsvr.v1.SegmentListRequest
-	12, // 13: seqsvr.v1.Segment.Status:input_type -> seqsvr.v1.SegmentStatusRequest
-	1,  // 14: seqsvr.v1.Segment.Take:output_type -> seqsvr.v1.SegmentTakeReply
-	4,  // 15: seqsvr.v1.Segment.Put:output_type -> seqsvr.v1.SegmentPutReply
-	2,  // 16: seqsvr.v1.Segment.Retire:output_type -> seqsvr.v1.SegmentTag
-	7,  // 17: seqsvr.v1.Segment.NextNumbers:output_type -> seqsvr.v1.NumbersNextReply
-	9,  // 18: seqsvr.v1.Segment.ShowNumber:output_type -> seqsvr.v1.NumberShowReply
-	11, // 19: seqsvr.v1.Segment.List:output_type -> seqsvr.v1.SegmentListReply
-	13, // 20: seqsvr.v1.Segment.Status:output_type -> seqsvr.v1.SegmentStatusReply
-	14, // [14:21] is the sub-list for method output_type
-	7,  // [7:14] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	2,  // 1: seqsvr.v1.SegmentPutRequest.tags:type_name -> seqsvr.v1.SegmentTag
+	2,  // 2: seqsvr.v1.SegmentPutReply.tag:type_name -> seqsvr.v1.SegmentTag
+	16, // 3: seqsvr.v1.SegmentPutReply.errors:type_name -> seqsvr.v1.KeyError
+	2,  // 4: seqsvr.v1.NumberShowReply.tag:type_name -> seqsvr.v1.SegmentTag
+	2,  // 5: seqsvr.v1.SegmentListReply.tags:type_name -> seqsvr.v1.SegmentTag
+	14, // 6: seqsvr.v1.SegmentStatusReply.tags:type_name -> seqsvr.v1.SegmentStatus
+	2,  // 7: seqsvr.v1.SegmentStatus.tag:type_name -> seqsvr.v1.SegmentTag
+	15, // 8: seqsvr.v1.SegmentStatus.buffers:type_name -> seqsvr.v1.SegmentBuffer
+	0,  // 9: seqsvr.v1.Segment.Take:input_type -> seqsvr.v1.SegmentTakeRequest
+	3,  // 10: seqsvr.v1.Segment.Put:input_type -> seqsvr.v1.SegmentPutRequest
+	5,  // 11: seqsvr.v1.Segment.Retire:input_type -> seqsvr.v1.SegmentRetireRequest
+	6,  // 12: seqsvr.v1.Segment.NextNumbers:input_type -> seqsvr.v1.NumbersNextRequest
+	8,  // 13: seqsvr.v1.Segment.ShowNumber:input_type -> seqsvr.v1.NumberShowRequest
+	10, // 14: seqsvr.v1.Segment.List:input_type -> seqsvr.v1.SegmentListRequest
+	12, // 15: seqsvr.v1.Segment.Status:input_type -> seqsvr.v1.SegmentStatusRequest
+	1,  // 16: seqsvr.v1.Segment.Take:output_type -> seqsvr.v1.SegmentTakeReply
+	4,  // 17: seqsvr.v1.Segment.Put:output_type -> seqsvr.v1.SegmentPutReply
+	2,  // 18: seqsvr.v1.Segment.Retire:output_type -> seqsvr.v1.SegmentTag
+	7,  // 19: seqsvr.v1.Segment.NextNumbers:output_type -> seqsvr.v1.NumbersNextReply
+	9,  // 20: seqsvr.v1.Segment.ShowNumber:output_type -> seqsvr.v1.NumberShowReply
+	11, // 21: seqsvr.v1.Segment.List:output_type -> seqsvr.v1.SegmentListReply
+	13, // 22: seqsvr.v1.Segment.Status:output_type -> seqsvr.v1.SegmentStatusReply
+	16, // [16:23] is the sub-list for method output_type
+	9,  // [9:16] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_seqsvr_v1_segment_proto_init() }
@@ -1152,6 +1203,7 @@ func file_seqsvr_v1_segment_proto_init() {
 	if File_seqsvr_v1_segment_proto != nil {
 		return
 	}
+	file_seqsvr_v1_sequence_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
