@@ -57,6 +57,7 @@ type Alloc struct {
 	clock    clock.Clock
 	log      *slog.Logger
 
+	begun        atomic.Bool // it was ready once
 	sections     *section.Table
 	owner        *owner.Owner
 	nodes        *nodes.Nodes
@@ -256,7 +257,8 @@ func (a *Alloc) given(t *arbiter.Table, id seq.SectionID) bool {
 
 // Ready returns nil if this node has a route table and a quorum and serves its sections. It must also have
 // taken the sections that the table assigns to it and no other node has. Otherwise it returns the reason.
-// Sections that move between nodes do not make either node less ready.
+// Sections that move between nodes do not make either node less ready. At its start it must have read the copies
+// of its exact sections too.
 func (a *Alloc) Ready() error {
 	if a.owner.Leaving() {
 		return seq.ErrShuttingDown
@@ -269,7 +271,7 @@ func (a *Alloc) Ready() error {
 		return err
 	}
 	record := a.sets.Known()
-	have, lapsed, missing := a.sections.Standing(func(id seq.SectionID) bool { return record.Has(id) && a.given(t, id) })
+	have, lapsed, missing, reading := a.sections.Standing(func(id seq.SectionID) bool { return record.Has(id) && a.given(t, id) })
 	switch {
 	case lapsed > 0:
 		loss := a.quorum()
@@ -279,7 +281,10 @@ func (a *Alloc) Ready() error {
 		return fmt.Errorf("%w: %d of %d sections served", loss, have-lapsed, have)
 	case missing > 0:
 		return fmt.Errorf("%w: %d of %d still to go", errTaking, missing, a.desired(t))
+	case reading > 0 && !a.begun.Load():
+		return fmt.Errorf("%w: copies of %d of %d exact sections to be read", errTaking, reading, have)
 	}
+	a.begun.Store(true)
 	return nil
 }
 

@@ -38,7 +38,7 @@ func (m Mapping) Add(s Space) (next Mapping, added bool, err error) {
 	if err := next.Validate(); err != nil {
 		return m, false, err
 	}
-	return next, true, nil
+	return next, true, next.checkNew()
 }
 
 func (s *Space) settings() string {

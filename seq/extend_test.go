@@ -61,7 +61,7 @@ func TestASpaceIsAddedOnceWhateverIsRepeated(t *testing.T) {
 }
 
 func TestWhatCannotBeAddedIsRefused(t *testing.T) {
-	was := mapping(t, seq.Space{Name: "user", Sections: seq.MaxSections - 10})
+	was := mapping(t, seq.Space{Name: "user", Sections: seq.MaxNewSections - 10})
 	for text, s := range map[string]seq.Space{
 		"at most 65536":  {Name: "a", Sections: seq.MaxAdded + 1},
 		"over all":       {Name: "a", Sections: 11},
@@ -81,6 +81,21 @@ func TestWhatCannotBeAddedIsRefused(t *testing.T) {
 			t.Fatalf("space %d: %v", i+2, err)
 		}
 		full = next
+	}
+}
+
+func TestANewClusterHasAtMostTheSectionsThatOneWasRunWith(t *testing.T) {
+	if _, err := seq.NewMapping(seq.Space{Name: "user", Sections: seq.MaxNewSections}); err != nil {
+		t.Errorf("the most: %v", err)
+	}
+	for _, spaces := range [][]seq.Space{{{Name: "user", Sections: seq.MaxNewSections + 1}}, {{Name: "user", Sections: seq.MaxNewSections}, {Name: "room", Sections: 1}}, {{Name: "user", Sections: seq.MaxSections}}} {
+		m, err := seq.NewMapping(spaces...)
+		if !errors.Is(err, seq.ErrBadMapping) || !strings.Contains(err.Error(), "at most 262144") {
+			t.Errorf("%+v: got %v", spaces, err)
+		}
+		if err := m.Validate(); err != nil {
+			t.Errorf("a cluster that has as many already: %v", err)
+		}
 	}
 }
 

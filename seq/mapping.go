@@ -61,8 +61,11 @@ const NearEnd = 1 << 40
 // Limits of a mapping.
 const (
 	MaxSections = 1 << 20
-	MaxStep     = 1 << 32
-	MaxSpaces   = 256
+	// MaxNewSections bounds the sections of a new cluster, and of a cluster that gets a space: a cluster of so
+	// many was run. A cluster of MaxSections starts, and then serves nothing.
+	MaxNewSections = 1 << 18
+	MaxStep        = 1 << 32
+	MaxSpaces      = 256
 )
 
 // BlockBits: 2^BlockBits consecutive UIDs are one block and share a section, so
@@ -122,7 +125,7 @@ type Mapping struct {
 
 var spaceName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 
-// NewMapping lays the spaces out one after the other. Zero fields get defaults.
+// NewMapping lays the spaces of a new cluster out one after the other. Zero fields get defaults.
 func NewMapping(spaces ...Space) (Mapping, error) {
 	if len(spaces) == 0 {
 		spaces = []Space{{Name: DefaultSpace}}
@@ -135,7 +138,18 @@ func NewMapping(spaces ...Space) (Mapping, error) {
 		next += SectionID(s.Sections)
 		m.Spaces = append(m.Spaces, s)
 	}
-	return m, m.Validate()
+	if err := m.Validate(); err != nil {
+		return m, err
+	}
+	return m, m.checkNew()
+}
+
+// checkNew is ErrBadMapping for more sections than MaxNewSections.
+func (m Mapping) checkNew() error {
+	if n := m.Sections(); n > MaxNewSections {
+		return fmt.Errorf("%w: %d sections over all spaces, expected at most %d, which is the most that a cluster was run with", ErrBadMapping, n, MaxNewSections)
+	}
+	return nil
 }
 
 func (s Space) withDefaults() Space {

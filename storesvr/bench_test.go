@@ -141,7 +141,7 @@ func (b *bench) restart() {
 			b.t.Fatal(err)
 		}
 	}
-	db, meta, registers, err := disk.Open(b.dir, "")
+	db, meta, registers, err := disk.Open(b.dir, "", nil)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -371,7 +371,7 @@ func TestWhatIsRememberedOfFellowStoresOutlivesARestart(t *testing.T) {
 	}
 	b.mustPrepare(1, alice, quorum.VerdictOK) // a commit, which takes it along
 	b.gate.DB.Close()                         // and a crash
-	db, meta, _, err := disk.Open(b.dir, "")
+	db, meta, _, err := disk.Open(b.dir, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

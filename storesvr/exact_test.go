@@ -524,7 +524,7 @@ func TestWhatIsRememberedOfFellowsIsOnDiskWithTheNextBatch(t *testing.T) {
 	}
 	b.log(alice, exact.Change{Batch: taken(t, o, "b")})
 	b.gate.DB.Close() // a crash
-	db, meta, _, err := disk.Open(b.dir, "")
+	db, meta, _, err := disk.Open(b.dir, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -593,7 +593,7 @@ func BenchmarkAppend(b *testing.B) {
 				Spaces: []seq.Space{{Name: "order", Sections: 1, Mode: seq.Exact}}}); err != nil {
 				b.Fatal(err)
 			}
-			db, meta, registers, err := disk.Open(dir, "")
+			db, meta, registers, err := disk.Open(dir, "", nil)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"sync"
 	"time"
 
+	"github.com/seqsvr/seqsvr/internal/base/wake"
 	"github.com/seqsvr/seqsvr/internal/process/telemetry"
 	"github.com/seqsvr/seqsvr/internal/wire/gate"
 	"github.com/seqsvr/seqsvr/internal/wire/rpc"
@@ -49,7 +51,9 @@ func New(cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start store: listen for gRPC (--listen): %w", err)
 	}
-	db, meta, registers, err := disk.Open(cfg.DataDir, cfg.ClusterID)
+	loaded := &journal.Progress{}
+	defer tellLoading(cfg.Logger, loaded, loadingEvery)()
+	db, meta, registers, err := disk.Open(cfg.DataDir, cfg.ClusterID, loaded)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start store: %w%s", err, advice(err)), lis.Close())
 	}
@@ -70,6 +74,25 @@ func New(cfg Config) (*Store, error) {
 	cfg.Logger.Info("store opened", "store", meta.Name, "uuid", meta.UUID, "cluster", meta.Cluster, "addr", s.Addr(),
 		"boot", meta.BootCount, "registers", len(registers), "state", r.describe().State)
 	return s, nil
+}
+
+// loadingEvery is the time between two lines of a store that loads.
+const loadingEvery = 2 * time.Second
+
+// tellLoading logs how far a store has loaded, until the result is called. A store that is quick says nothing.
+func tellLoading(log *slog.Logger, loaded *journal.Progress, every time.Duration) (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var task sync.WaitGroup
+	begun := time.Now()
+	task.Go(func() {
+		for wake.Sleep(ctx, every) {
+			log.Info("store loads", "journal_percent", int(100*loaded.Share()), "since", time.Since(begun).Round(time.Second))
+		}
+	})
+	return func() {
+		cancel()
+		task.Wait()
+	}
 }
 
 // advice says what to do about a database that cannot be served.

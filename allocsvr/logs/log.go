@@ -128,6 +128,16 @@ func (g *Log) Opened(ctx context.Context) error {
 	}
 }
 
+// Reading reports whether the copy of the log is still to be read.
+func (g *Log) Reading() bool {
+	select {
+	case <-g.opened:
+		return false
+	default:
+		return true
+	}
+}
+
 // ask calls do with the owner, once there is one, and with the time if at is not nil. It returns ErrClosed or the
 // error of do.
 func (g *Log) ask(ctx context.Context, at *Instant, do func(o *exact.Owner, now int64) (exact.Answer, error)) (Ticket, error) {

@@ -228,7 +228,8 @@ func (l *Logs) send(ctx context.Context) {
 	span.Int("sections", len(items))
 	outcomes := l.cfg.Stores.Step(ctx, l.cfg.Session, items)
 	span.End(nil)
-	var again []*Log
+	var again, ended []*Log
+	var by []quorum.Outcome
 	for i, out := range outcomes {
 		switch g := sent[i]; g.concluded(out) {
 		case more:
@@ -236,12 +237,23 @@ func (l *Logs) send(ctx context.Context) {
 		case retry:
 			again = append(again, g)
 		case lost:
-			l.cfg.Logger.Info("log of an exact section ended", "section", g.id, "epoch", g.epoch.String(), "error", out.Err)
-			l.cfg.Lost(g.id, g.epoch, out.Promised)
+			ended, by = append(ended, g), append(by, out)
 		case done:
 		}
 	}
+	l.lose(ended, by)
 	l.later(ctx, again, func(g *Log) { l.wants(ctx, g) })
+}
+
+// lose tells which logs ended, and by what: all in one line, because a node often loses all of its sections.
+func (l *Logs) lose(ended []*Log, by []quorum.Outcome) {
+	if len(ended) == 0 {
+		return
+	}
+	l.cfg.Logger.Info("logs of exact sections ended", "sections", len(ended), "first", ended[0].id, "epoch", ended[0].epoch.String(), "error", by[0].Err)
+	for i, g := range ended {
+		l.cfg.Lost(g.id, g.epoch, by[i].Promised)
+	}
 }
 
 // later calls do with the logs after a pause.

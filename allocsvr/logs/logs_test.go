@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/tests/kit/bubble"
+	"github.com/seqsvr/seqsvr/tests/kit/textlog"
 )
 
 const (
@@ -389,6 +391,21 @@ func TestALogEndsWhereAHigherEpochWasPromised(t *testing.T) {
 			t.Errorf("got %v, lost %v", err, b.losses())
 		}
 	})
+}
+
+func TestLogsThatEndTogetherAreOneLine(t *testing.T) {
+	var text textlog.Log
+	lost := map[seq.SectionID]seq.Epoch{}
+	l := New(Config{Logger: slog.New(slog.NewTextHandler(&text, nil)), Lost: func(id seq.SectionID, _, by seq.Epoch) { lost[id] = by }})
+	l.lose(nil, nil)
+	by := []quorum.Outcome{{Promised: seq.Epoch{Round: 8}, Err: quorum.ErrNack}, {Promised: seq.Epoch{Round: 9}}}
+	l.lose([]*Log{{id: 5, epoch: seq.Epoch{Round: 2}}, {id: 6}}, by)
+	if got := text.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "sections=2 first=5") || !strings.Contains(got, quorum.ErrNack.Error()) {
+		t.Errorf("got %q", got)
+	}
+	if lost[5] != by[0].Promised || lost[6] != by[1].Promised || len(lost) != 2 {
+		t.Errorf("lost %v", lost)
+	}
 }
 
 func TestAClosedLogBeginsNothing(t *testing.T) {

@@ -73,8 +73,9 @@ func (c *Section) uids() int {
 }
 
 // Standing counts the owned sections, and in lapsed the owned sections whose lease has ended. In missing it
-// counts sections that this node should own and, as far as it knows, no node owns.
-func (t *Table) Standing(mine func(seq.SectionID) bool) (have, lapsed, missing int) {
+// counts sections that this node should own and, as far as it knows, no node owns. In reading it counts owned
+// exact sections whose copies are still to be read.
+func (t *Table) Standing(mine func(seq.SectionID) bool) (have, lapsed, missing, reading int) {
 	now := t.clock.Now()
 	for c := range t.all() {
 		want := mine(c.id)
@@ -85,12 +86,15 @@ func (t *Table) Standing(mine func(seq.SectionID) bool) (have, lapsed, missing i
 			if !c.leased(now) {
 				lapsed++
 			}
+			if c.log != nil && c.log.Reading() {
+				reading++
+			}
 		case c.state != Sealed && c.successor == "" && want:
 			missing++
 		}
 		c.mu.Unlock()
 	}
-	return have, lapsed, missing
+	return have, lapsed, missing, reading
 }
 
 // Totals are counted since the table was made.

@@ -21,7 +21,7 @@ func BenchmarkCommit(b *testing.B) {
 			if err := Create(dir, Identity{Cluster: "c1", UUID: "u1", Name: "a", N: 1, R: 1, W: 1, Names: []string{"a"}, Mapping: m}, Filling{}); err != nil {
 				b.Fatal(err)
 			}
-			db, _, _, err := Open(dir, "")
+			db, _, _, err := Open(dir, "", nil)
 			if err != nil {
 				b.Fatal(err)
 			}

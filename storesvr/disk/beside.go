@@ -20,7 +20,8 @@ import (
 type beside struct {
 	journal atomic.Pointer[journal.Journal] // nil without an exact space
 	mapping seq.Mapping
-	floor   uint64 // of sections, in this era
+	floor   uint64            // of sections, in this era
+	loaded  *journal.Progress // of the journal; may be nil
 	id      uint64
 }
 
@@ -32,7 +33,7 @@ func newJournalID() uint64 {
 
 func (b *beside) config(dir string, id uint64) journal.Config {
 	b.id = id
-	return journal.Config{Dir: dir, ID: id, Floor: b.floor, Window: func(section seq.SectionID) int64 {
+	return journal.Config{Dir: dir, ID: id, Floor: b.floor, Progress: b.loaded, Window: func(section seq.SectionID) int64 {
 		if space, err := b.mapping.SpaceOf(section); err == nil {
 			return space.Window.Milliseconds()
 		}

@@ -40,7 +40,7 @@ func exactStore(t *testing.T, promised seq.Epoch) (dir string, db *DB, o *exact.
 
 func reopened(t *testing.T, dir string) *DB {
 	t.Helper()
-	db, _, _, err := Open(dir, "")
+	db, _, _, err := Open(dir, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestAJournalAndADatabaseThatAreNotOfOneTimeAreRefused(t *testing.T) {
 				}
 			}
 			_, _, inspected := Inspect(dir)
-			db, meta, _, err := Open(dir, "")
+			db, meta, _, err := Open(dir, "", nil)
 			if row.want == "" {
 				if err != nil || inspected != nil || db.Copy(1).At().Index != 3 || meta.Journal.Batches != 3 {
 					t.Errorf("got %v, %v, %+v", err, inspected, meta.Journal)

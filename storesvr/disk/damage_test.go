@@ -74,7 +74,7 @@ func checkDamaged(t *testing.T, name string, text []byte, meta Meta, registers m
 	if err := os.WriteFile(filepath.Join(dir, FileName), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	db, gotMeta, got, err := Open(dir, "")
+	db, gotMeta, got, err := Open(dir, "", nil)
 	if err != nil {
 		// A list of free pages that makes no sense fails the first commit as the system says.
 		boot := strings.Contains(err.Error(), "count the boot")

@@ -19,6 +19,7 @@ import (
 	"github.com/seqsvr/seqsvr/quorum"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
+	"github.com/seqsvr/seqsvr/storesvr/journal"
 )
 
 // lockTimeout is the time for which Open waits for another process to release the database.
@@ -73,21 +74,22 @@ func boltOptions() *bolt.Options {
 // its own. cluster, if not empty, is the cluster it must belong to. Errors, each under
 // its name: ErrNoDatabase, ErrLocked, ErrCorrupt, ErrFormat, ErrDirectory,
 // seq.ErrForeignCluster, and of the journal journal.ErrMissing and journal.ErrDamaged. Nothing is
-// written unless all checks passed.
-func Open(dir, cluster string) (*DB, Meta, map[seq.Register]acceptor.State, error) {
-	db, meta, registers, err := openDir(dir, cluster)
+// written unless all checks passed. loaded, if not nil, says how far the journal is read.
+func Open(dir, cluster string, loaded *journal.Progress) (*DB, Meta, map[seq.Register]acceptor.State, error) {
+	db, meta, registers, err := openDir(dir, cluster, loaded)
 	if err != nil {
 		return nil, Meta{}, nil, fmt.Errorf("open database in %s: %w", dir, err)
 	}
 	return db, meta, registers, nil
 }
 
-func openDir(dir, cluster string) (*DB, Meta, map[seq.Register]acceptor.State, error) {
+func openDir(dir, cluster string, loaded *journal.Progress) (*DB, Meta, map[seq.Register]acceptor.State, error) {
 	b, err := openBolt(filepath.Join(dir, FileName))
 	if err != nil {
 		return nil, Meta{}, nil, err
 	}
 	d := &DB{dir: dir, bolt: b}
+	d.beside.loaded = loaded
 	meta, registers, err := d.load(cluster)
 	if err == nil {
 		err = d.beside.open(dir, &meta, registers)

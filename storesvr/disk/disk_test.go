@@ -38,7 +38,7 @@ func created(t *testing.T) string {
 
 func opened(t *testing.T, dir string) (*DB, Meta, map[seq.Register]acceptor.State) {
 	t.Helper()
-	db, meta, registers, err := Open(dir, "")
+	db, meta, registers, err := Open(dir, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,7 +346,7 @@ func TestOpenRefusesByName(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			dir := created(t)
 			row.damage(t, dir)
-			db, _, _, err := Open(dir, row.cluster)
+			db, _, _, err := Open(dir, row.cluster, nil)
 			if err == nil {
 				db.Close()
 			}
@@ -377,7 +377,7 @@ func truncate(t *testing.T, dir string, size int64) {
 func TestARefusedOpenWritesNothing(t *testing.T) {
 	dir := created(t)
 	for range 3 {
-		if _, _, _, err := Open(dir, "c2"); !errors.Is(err, seq.ErrForeignCluster) {
+		if _, _, _, err := Open(dir, "c2", nil); !errors.Is(err, seq.ErrForeignCluster) {
 			t.Fatal(err)
 		}
 	}
@@ -389,7 +389,7 @@ func TestARefusedOpenWritesNothing(t *testing.T) {
 func TestADatabaseInUseIsLocked(t *testing.T) {
 	dir := created(t)
 	db, _, _ := opened(t, dir)
-	if _, _, _, err := Open(dir, ""); !errors.Is(err, ErrLocked) {
+	if _, _, _, err := Open(dir, "", nil); !errors.Is(err, ErrLocked) {
 		t.Errorf("got %v, want ErrLocked", err)
 	}
 	if err := db.Close(); err != nil {
@@ -406,7 +406,7 @@ func TestADirectoryThatCannotBeUsedIsNamed(t *testing.T) {
 	if err := Create(file, testIdentity(t), Filling{}); !errors.Is(err, ErrDirectory) {
 		t.Errorf("create in a file: got %v, want ErrDirectory", err)
 	}
-	if _, _, _, err := Open(file, ""); !errors.Is(err, ErrDirectory) {
+	if _, _, _, err := Open(file, "", nil); !errors.Is(err, ErrDirectory) {
 		t.Errorf("open in a file: got %v, want ErrDirectory", err)
 	}
 	if os.Getuid() == 0 {
@@ -418,7 +418,7 @@ func TestADirectoryThatCannotBeUsedIsNamed(t *testing.T) {
 	}
 	defer os.Chmod(dir, 0o700)
 	os.Chmod(filepath.Join(dir, FileName), 0o400)
-	if _, _, _, err := Open(dir, ""); !errors.Is(err, ErrDirectory) {
+	if _, _, _, err := Open(dir, "", nil); !errors.Is(err, ErrDirectory) {
 		t.Errorf("open without permission: got %v, want ErrDirectory", err)
 	}
 }
@@ -452,7 +452,7 @@ func TestADatabaseFromBeforeTheLaterRegistersGetsThemAtItsFirstStart(t *testing.
 		return errors.Join(tx.Bucket(metaBucket).Delete(keySum), tx.Bucket(metaBucket).Delete(keyLater), tx.Bucket(registerBucket).Delete([]byte(seq.KeysRegister)))
 	})
 	for start := range 2 {
-		db, _, registers, err := Open(dir, "c1")
+		db, _, registers, err := Open(dir, "c1", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -484,7 +484,7 @@ func TestADatabaseThatRequiresAProtocolHasAFormatThatOlderBuildsRefuse(t *testin
 				t.Fatal(err)
 			}
 			for range 2 {
-				db, meta, _, err := Open(dir, "")
+				db, meta, _, err := Open(dir, "", nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -510,7 +510,7 @@ func TestADatabaseWithAFloorOfSectionsIsRefusedByOlderBuilds(t *testing.T) {
 		if err := Create(dir, testIdentity(t), Filling{Floors: Floors{Floors: quorum.Floors{Tag: 7, Section: section}}}); err != nil {
 			t.Fatal(err)
 		}
-		db, meta, _, err := Open(dir, "")
+		db, meta, _, err := Open(dir, "", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/seqsvr/seqsvr/exact"
 	"github.com/seqsvr/seqsvr/seq"
 	"github.com/seqsvr/seqsvr/storesvr/acceptor"
+	"github.com/seqsvr/seqsvr/storesvr/journal"
 )
 
 // DB does not exist on a system where bbolt does not, which is what the simulator of
@@ -18,7 +19,7 @@ func Create(dir string, _ Identity, _ Filling) error {
 }
 
 // Open is ErrDirectory.
-func Open(dir, _ string) (*DB, Meta, map[seq.Register]acceptor.State, error) {
+func Open(dir, _ string, _ *journal.Progress) (*DB, Meta, map[seq.Register]acceptor.State, error) {
 	return nil, Meta{}, nil, fmt.Errorf("open database in %s: %w: no databases on this system", dir, ErrDirectory)
 }
 

@@ -64,7 +64,7 @@ func TestADatabaseWithSomeLaterRegistersGetsTheOthers(t *testing.T) {
 	edit(t, dir, func(tx *bolt.Tx) error {
 		return errors.Join(tx.Bucket(metaBucket).Put(keyLater, encodeNumber(keyLater, 1)), tx.Bucket(registerBucket).Delete([]byte(seq.KeysRegister)))
 	})
-	if _, _, _, err := Open(dir, ""); !errors.Is(err, ErrCorrupt) {
+	if _, _, _, err := Open(dir, "", nil); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("one that was made is gone: got %v, want ErrCorrupt", err)
 	}
 }

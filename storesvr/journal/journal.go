@@ -41,8 +41,30 @@ type Config struct {
 	// File is the least size of a file in bytes. Zero means DefaultFile. A file is never smaller
 	// than four times all copies.
 	File int64
+	// Progress, if not nil, says how far Open has come.
+	Progress *Progress
 	// Open opens a file of the journal. If nil, it is one of the file system.
 	Open func(name string, flags int) (File, error)
+}
+
+// Progress says how many bytes of a journal were read, of how many. Safe for concurrent use.
+type Progress struct{ read, all atomic.Int64 }
+
+// Share returns the share that was read, from 0 to 1.
+func (p *Progress) Share() float64 {
+	all := p.all.Load()
+	if all == 0 {
+		return 0
+	}
+	return min(1, float64(p.read.Load())/float64(all))
+}
+
+// add notes more that is to be read, and more that was.
+func (p *Progress) add(all, read int64) {
+	if p != nil {
+		p.all.Add(all)
+		p.read.Add(read)
+	}
 }
 
 // File is what a journal needs of a file. Sync returns once what was written is durable.

@@ -52,7 +52,9 @@ func (j *Journal) load(write bool) error {
 	if now.number == 0 || now.id != j.cfg.ID {
 		return fmt.Errorf("%w: no batch of journal %016x in its files", ErrDamaged, j.cfg.ID)
 	}
+	j.cfg.Progress.add(now.end, 0)
 	if !now.complete {
+		j.cfg.Progress.add(old.end, 0)
 		if err := j.replayAll(&old); err != nil {
 			return err
 		}
@@ -210,6 +212,7 @@ func (j *Journal) replay(t *turn, early map[seq.SectionID]bool) error {
 			return fmt.Errorf("%w: batch %d: %w", ErrDamaged, h.number, err)
 		}
 		at += h.size()
+		j.cfg.Progress.add(0, h.size())
 	}
 	return nil
 }

@@ -56,6 +56,20 @@ var exactMutants = []mutant{
 		{"		s.weigh(c.Borrow(), 1)\n	}\n	return nil\n", "	}\n	return nil\n"}}},
 	{rule: "exact-room", name: "the limit of a cgroup above is not seen", file: "internal/process/daemon/memory.go", in: []string{"internal/process/daemon"}, edits: []edit{
 		{"			if at == \"/\" {\n", "			if at != \"\" {\n"}}},
+	{rule: "loads-in-sight", name: "a daemon that loads is ready", file: "internal/process/daemon/common.go", in: []string{"internal/process/daemon"}, edits: []edit{
+		{"	case service == nil:\n		return errStarting\n", "	case service == nil:\n		return nil\n"}}},
+	{rule: "loads-in-sight", name: "nobody sees how far a store has loaded", file: "storesvr/journal/load.go", in: []string{"storesvr"}, edits: []edit{
+		{"		j.cfg.Progress.add(0, h.size())\n", ""}}},
+	{rule: "loads-in-sight", name: "a node is ready without the copies of its exact sections", file: "allocsvr/alloc.go", in: []string{"allocsvr"}, edits: []edit{
+		{"	case reading > 0 && !a.begun.Load():\n", "	case false:\n"}}},
+	{rule: "loads-in-sight", name: "exact sections that come later make a node less ready", file: "allocsvr/alloc.go", in: []string{"allocsvr"}, edits: []edit{
+		{"reading > 0 && !a.begun.Load()", "reading > 0"}}},
+	{rule: "many-sections-one-line", name: "a line does not say how many sections ended", file: "allocsvr/logs/logs.go", in: []string{"allocsvr/logs"}, edits: []edit{
+		{"\"sections\", len(ended), \"first\"", "\"sections\", 1, \"first\""}}},
+	{rule: "sections-that-were-run", name: "a new cluster has more sections than one was run with", file: "seq/mapping.go", in: []string{"seq"}, edits: []edit{
+		{"n > MaxNewSections {", "n > MaxSections {"}}},
+	{rule: "sections-that-were-run", name: "spaces are added without end", file: "seq/extend.go", in: []string{"seq"}, edits: []edit{
+		{"	return next, true, next.checkNew()\n", "	return next, true, nil\n"}}},
 	{rule: "exact-rehash", name: "an exact space is rehashed", file: "allocsvr/documents/keys.go", in: []string{"allocsvr/documents"}, edits: []edit{
 		{"	if s.Mode != seq.Exact {\n", "	if s.Mode != seq.Exact || s.Name != \"\" {\n"}}},
 	{rule: "exact-again", name: "an id is not used twice in a batch, however far apart", file: "exact/batch.go", in: []string{"exact"}, edits: []edit{

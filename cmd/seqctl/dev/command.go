@@ -171,7 +171,7 @@ func (o *options) check() error {
 		}
 	}
 	if _, err := seq.NewMapping(seq.Space{Name: seq.DefaultSpace, Sections: o.Sections, Step: o.Step}); err != nil || o.Sections == 0 || o.Step == 0 {
-		return daemon.Usage(fmt.Errorf("--sections %d --step %d: expected 1 to %d and 1 to %d", o.Sections, o.Step, seq.MaxSections, uint64(seq.MaxStep)))
+		return daemon.Usage(fmt.Errorf("--sections %d --step %d: expected 1 to %d and 1 to %d", o.Sections, o.Step, seq.MaxNewSections, uint64(seq.MaxStep)))
 	}
 	spaces, err := o.AllSpaces()
 	if err != nil {

@@ -2,13 +2,16 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
 	"github.com/seqsvr/seqsvr/internal/base/config"
@@ -156,7 +159,8 @@ type Service interface {
 
 // Serve runs a daemon beside its admin listener. The admin address is bound before
 // start is called: one that is taken stops the daemon before it has touched anything.
-// While the service drains, /readyz says so and /metrics goes on.
+// The listener answers while start runs, which may load for long, and while the service drains: /livez
+// is ok, and /readyz says what is missing.
 func (c *Common) Serve(ctx context.Context, name string, start func() (Service, error)) error {
 	var lis net.Listener
 	if c.Admin != "" {
@@ -169,22 +173,28 @@ func (c *Common) Serve(ctx context.Context, name string, start func() (Service, 
 	signals, unheard := c.hangups()
 	defer unheard()
 	flush, err := c.startTraces(name)
-	var service Service
-	if err == nil {
-		defer flush()
-		service, err = start()
-	}
 	if err != nil {
 		if lis != nil {
 			_ = lis.Close()
 		}
 		return err
 	}
-	defer c.follow(ctx, signals)()
-	if lis == nil {
-		return service.Run(ctx)
+	defer flush()
+	subject := &subject{ctx: ctx}
+	if lis != nil {
+		defer c.serveAdmin(ctx, c.admin(name, subject), lis)()
 	}
-	admin := c.admin(name, draining{service, ctx})
+	service, err := start()
+	if err != nil {
+		return err
+	}
+	defer c.follow(ctx, signals)()
+	subject.service.Store(&service)
+	return service.Run(ctx)
+}
+
+// serveAdmin answers on lis until the result is called.
+func (c *Common) serveAdmin(ctx context.Context, admin telemetry.Admin, lis net.Listener) (end func()) {
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var task sync.WaitGroup
 	task.Go(func() {
@@ -193,25 +203,43 @@ func (c *Common) Serve(ctx context.Context, name string, start func() (Service, 
 		}
 	})
 	c.Logger.Info("admin listens", "addr", lis.Addr().String(), "pprof", c.Pprof)
-	defer task.Wait()
-	defer stop()
-	return service.Run(ctx)
+	return func() {
+		stop()
+		task.Wait()
+	}
 }
 
 func (c *Common) admin(daemon string, of telemetry.Subject) telemetry.Admin {
 	return telemetry.Admin{Daemon: daemon, Subject: of, Pprof: c.Pprof, Logger: c.Logger, Dropped: c.output.Dropped}
 }
 
-// draining is a service that is not ready once its context has ended.
-type draining struct {
-	Service
-	ctx context.Context
+// errStarting: the service is not there yet.
+var errStarting = errors.New("starting: the log says how far it has come")
+
+// subject is a service that is not ready before it is there, nor once its context has ended.
+type subject struct {
+	ctx     context.Context
+	service atomic.Pointer[Service] // nil until start has made it
 }
 
 // Ready implements telemetry.Subject.
-func (d draining) Ready() error {
-	if d.ctx.Err() != nil {
+func (d *subject) Ready() error {
+	service := d.service.Load()
+	switch {
+	case d.ctx.Err() != nil:
 		return seq.ErrShuttingDown
+	case service == nil:
+		return errStarting
 	}
-	return d.Service.Ready()
+	return (*service).Ready()
+}
+
+// Describe implements prometheus.Collector; see telemetry.Func.
+func (d *subject) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector. There is nothing to collect before the service is there.
+func (d *subject) Collect(ch chan<- prometheus.Metric) {
+	if service := d.service.Load(); service != nil {
+		(*service).Collect(ch)
+	}
 }

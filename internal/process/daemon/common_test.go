@@ -63,19 +63,21 @@ func write(t *testing.T, path, text string) {
 // still is a service that is ready and stops when it is told to.
 type still struct {
 	prometheus.Collector
-	drain chan struct{} // Run ends after ctx and this
-	err   error         // of Ready
+	running chan struct{} // closed by Run
+	drain   chan struct{} // Run ends after ctx and this
+	err     error         // of Ready
 }
 
 func newStill() *still {
 	drain := make(chan struct{})
 	close(drain)
-	return &still{Collector: prometheus.NewGauge(prometheus.GaugeOpts{Name: "seq_still"}), drain: drain}
+	return &still{Collector: prometheus.NewGauge(prometheus.GaugeOpts{Name: "seq_still"}), drain: drain, running: make(chan struct{})}
 }
 
 func (s *still) Ready() error { return s.err }
 
 func (s *still) Run(ctx context.Context) error {
+	close(s.running)
 	<-ctx.Done()
 	<-s.drain
 	return nil
@@ -127,7 +129,7 @@ func TestAHangupReloadsWhatMayChangeAndNamesTheRest(t *testing.T) {
 	}
 }
 
-func TestTheAdminListenerSaysThatADaemonDrains(t *testing.T) {
+func TestTheAdminListenerAnswersWhileADaemonLoadsAndDrains(t *testing.T) {
 	log := &journal{}
 	c, err := loader("", log)([]string{"--admin", "127.0.0.1:0"})
 	if err != nil {
@@ -137,13 +139,20 @@ func TestTheAdminListenerSaysThatADaemonDrains(t *testing.T) {
 	s.drain = make(chan struct{})
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- c.Serve(ctx, "seqd", func() (Service, error) { return s, nil }) }()
+	load := make(chan struct{})
+	go func() {
+		done <- c.Serve(ctx, "seqd", func() (Service, error) {
+			<-load
+			return s, nil
+		})
+	}()
 	log.await(t, "admin listens")
 	_, rest, _ := strings.Cut(log.String(), "addr=")
 	addr, _, _ := strings.Cut(rest, " ")
 	defer http.DefaultClient.CloseIdleConnections()
+	at := "/readyz"
 	probe := func() (int, string) {
-		reply, err := http.Get("http://" + addr + "/readyz")
+		reply, err := http.Get("http://" + addr + at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,6 +160,17 @@ func TestTheAdminListenerSaysThatADaemonDrains(t *testing.T) {
 		text, _ := io.ReadAll(reply.Body)
 		return reply.StatusCode, string(text)
 	}
+	if code, text := probe(); code != 503 || !strings.Contains(text, "starting") {
+		t.Errorf("while it loads: got %d %s", code, text)
+	}
+	for _, at = range []string{"/livez", "/metrics"} {
+		if code, text := probe(); code != 200 {
+			t.Errorf("%s while it loads: got %d %s", at, code, text)
+		}
+	}
+	close(load)
+	<-s.running
+	at = "/readyz"
 	if code, text := probe(); code != 200 {
 		t.Errorf("before: got %d %s", code, text)
 	}

@@ -135,7 +135,9 @@ type Store struct {
 	wrong     time.Duration // by how much its clock is ahead
 	reticent  bool          // does not tell its clock, as a build of the version before
 	full      bool          // says that it has no memory for more
-	far       time.Duration // on the way to it
+	// unreadable is true if it gives no copies of exact sections.
+	unreadable bool
+	far        time.Duration // on the way to it
 }
 
 // ahead bounds how far beyond its clock a store takes records, as storesvr.LogAhead does.
@@ -161,6 +163,13 @@ func (s *Store) SetFar(by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.far = by
+}
+
+// SetUnreadable has the store give no copies of exact sections, or give them again.
+func (s *Store) SetUnreadable(unreadable bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unreadable = unreadable
 }
 
 // SetFull has the store say that it has no memory for more of exact spaces.
@@ -286,6 +295,9 @@ func (s *Store) Read(ctx context.Context, req quorum.ReadRequest) (reply quorum.
 		if !req.Copies {
 			reply.Results = s.core.Read(req, now)
 			return nil
+		}
+		if s.unreadable {
+			return errDown
 		}
 		for _, r := range req.Registers {
 			res := s.core.Position(r)
