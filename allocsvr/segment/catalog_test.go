@@ -74,13 +74,13 @@ func TestManyTagsArePutInOneChangeOrNoneOfThem(t *testing.T) {
 			if got[0].created == again || got[1].created == again || got[2].created || got[2].changed == again {
 				t.Errorf("round %d: got %+v", round, got)
 			}
-			now, err := n.List(t.Context())
+			now, err := other.List(t.Context()) // n would read the catalogue
 			if want := len(before) + 2; err != nil || len(now) != want && !check || check && len(now) != len(before) {
 				t.Errorf("round %d: %d tags, %v", round, len(now), err)
 			}
-		}
-		if r := n.must(t, limits.Name, 1); r.First < 500 {
-			t.Errorf("got %d after start 500 was answered", r.First)
+			if r := n.must(t, limits.Name, 1); !check && r.First < 500 {
+				t.Errorf("round %d: got %d after start 500 was answered", round, r.First)
+			}
 		}
 		if _, err := other.PutAll(t.Context(), make([]Tag, MaxPut+1), false); !errors.Is(err, seq.ErrBadArgument) {
 			t.Errorf("too many: got %v", err)
