@@ -328,20 +328,21 @@ func TestANodeIsReadyOnceTheCopiesOfItsExactSectionsAreRead(t *testing.T) {
 	}
 	unreadable(true)
 	n := f.start("a", 1, "")
-	f.until("the copies to be all that is missing", func() bool {
+	waitUntil(t, 30*time.Second, "the copies to be all that is missing", func() bool {
 		err := n.Ready()
 		return errors.Is(err, errTaking) && strings.Contains(err.Error(), "copies of 4 of 4")
 	})
 	unreadable(false)
-	f.until("the node to be ready", func() bool { return n.Ready() == nil })
+	waitUntil(t, 30*time.Second, "the node to be ready", func() bool { return n.Ready() == nil })
 	if _, _, _, reading := n.sections.Standing(func(seq.SectionID) bool { return true }); reading != 0 {
 		t.Errorf("ready with %d copies to be read", reading)
 	}
 	// Sections that a node gets later make it no less ready.
 	unreadable(true)
-	b := f.start("b", 2, "")
+	n.kill()
+	b := f.start("b", 1, "")
 	b.begun.Store(true)
-	f.until("the other to have a section without its copy, and to be ready", func() bool {
+	waitUntil(t, 30*time.Second, "the other to have a section without its copy, and to be ready", func() bool {
 		_, _, _, reading := b.sections.Standing(func(seq.SectionID) bool { return true })
 		return reading > 0 && b.Ready() == nil
 	})
