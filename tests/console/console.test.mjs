@@ -96,7 +96,7 @@ test('an allocator that is killed is seen to be, and so is its recovery', async 
   await page.click('nav a[href="#sections"]');
   await page.waitForFunction(() => { // the others have all sections
     const owned = [...document.querySelectorAll('#owners tbody tr')].filter((tr) => tr.cells[0].textContent !== 'alloc-2');
-    return owned.reduce((sum, tr) => sum + Number(tr.cells[1].textContent.replace(',', '')), 0) === 4096;
+    return owned.reduce((sum, tr) => sum + Number(tr.cells[3].textContent.replace(',', '')), 0) === 4096;
   });
   await page.click('nav a[href="#events"]');
   await says(page, '#events', /alloc-2/);
