@@ -85,7 +85,7 @@ func Drill(ctx context.Context, c *Cluster, sc Scenario, cfg DrillConfig) (*Resu
 	}
 	defer d.load.Close()
 	if d.shelf != nil {
-		defer d.shelf.stop()
+		defer func() { d.shelf.stop() }() // which start replaces
 		if err := d.shelf.start(d.load); err != nil {
 			return nil, err
 		}
